@@ -1,0 +1,6 @@
+"""``python -m ddplint``."""
+
+from ddplint.start import entry
+
+if __name__ == "__main__":
+    entry()

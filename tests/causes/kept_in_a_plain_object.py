@@ -1,0 +1,35 @@
+"""A bag of outputs of which one is read."""
+
+import torch
+from torch import nn
+
+ASK = {"parameters": {"encoder.pool.weight": "none"}}
+KIND = "dead-end"
+TEXT = "the result of this call is computed and then dropped"
+
+
+class Bag:
+    def __init__(self, **fields):
+        self.__dict__.update(fields)
+
+
+class Encoder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.trunk = nn.Linear(8, 8)
+        self.pool = nn.Linear(8, 8)
+
+    def forward(self, x):
+        h = self.trunk(x)
+        return Bag(last=h, pooled=torch.tanh(self.pool(h)))
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.encoder = Encoder()
+        self.head = nn.Linear(8, 3)
+
+    def forward(self, x):
+        bag = self.encoder(x)  # here
+        return self.head(bag.last)

@@ -1,0 +1,25 @@
+"""A loop that leaves the optimizer's step out when the rank's own loss is high: the return in front of it."""
+
+from torch import nn
+from torch.nn import functional as F
+
+ASK = {"update": ["tests/causes/update_left_out.py", 25]}
+KIND = "update-left-out"
+TEXT = "this rank leaves the optimizer's step out: `return` comes first"
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.head = nn.Linear(8, 3)
+
+    def forward(self, x):
+        return self.head(x)
+
+
+def train_step(model, batch, optimizer):
+    loss = F.cross_entropy(model(batch["x"]), batch["y"])
+    loss.backward()
+    if loss.item() > 0.0:
+        return  # here
+    optimizer.step()
