@@ -42,6 +42,15 @@ def test_a_server_that_was_killed_is_replaced():
         assert healthy(gang) == SUMS
 
 
+def test_a_server_whose_death_is_not_yet_seen_is_replaced(monkeypatch):
+    """Linux closes a dying process's sockets first; until it is a zombie, waitpid takes it for alive."""
+    waitpid = os.waitpid
+    monkeypatch.setattr(os, "waitpid", lambda pid, options: (0, 0) if options & os.WNOHANG else waitpid(pid, options))
+    with Gang(SPEC) as gang:
+        os.kill(forkserver.server_pid(), signal.SIGKILL)
+        assert healthy(gang) == SUMS
+
+
 def test_a_server_that_does_not_answer_is_given_up(monkeypatch):
     monkeypatch.setattr(forkserver, "START_TIMEOUT", 0.5)
     os.kill(forkserver.server_pid(), signal.SIGSTOP)

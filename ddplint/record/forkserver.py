@@ -41,7 +41,7 @@ def start(target: Callable, *args: Any) -> BaseProcess:
 
 
 def _started(target: Callable, args: tuple) -> BaseProcess | None:
-    """None where the server died; killing it is what ends the wait for one that does not answer."""
+    """None where the server died, which is reaped then; killing it is what ends the wait for one that does not answer."""
     warm()
     process, late = CONTEXT.Process(target=target, args=args), threading.Event()
     watchdog = threading.Timer(START_TIMEOUT, lambda: (late.set(), _kill_all()))
@@ -51,6 +51,7 @@ def _started(target: Callable, args: tuple) -> BaseProcess | None:
         process.start()
         return process
     except (EOFError, ConnectionError):
+        stop()                                              # a process closes its sockets before waitpid tells that it is dead
         return _give_up(f"no answer within {START_TIMEOUT:g} s") if late.is_set() else None
     finally:
         watchdog.cancel()
