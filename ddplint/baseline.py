@@ -5,7 +5,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from ddplint.errors import ReportError
+from ddplint.errors import CLEAN, FOUND, ReportError
 from ddplint.files import write_whole
 from ddplint.report import FAIL, KINDS, PASS, SEVERITIES, Finding, Report
 from ddplint.spec import ReportOptions
@@ -28,7 +28,7 @@ def compare(report: Report, options: ReportOptions) -> None:
     known = _read(options.baseline, new=options.update_baseline)
     here = {scenario.name for scenario in report.scenarios} | {""}
     found = {one for finding in report.open_findings for one in keys(finding)}
-    if options.update_baseline and report.exit_status in (0, 1):
+    if options.update_baseline and report.exit_status in (CLEAN, FOUND):
         report.resolved = _told(sorted(one for one in known - found if one[1] in here))
         known = found | {one for one in known if one[1] not in here}       # what was not run is not resolved
         _write(options.baseline, known)
@@ -53,8 +53,8 @@ def _take_out(report: Report, known: set[Known], file: str) -> None:
     report.notes.append(f"{len(old):,} known {'finding is' if len(old) == 1 else 'findings are'} in the baseline {file}")
     _pass_items(report, old)
     worst = SEVERITIES[:SEVERITIES.index(report.fail_on) + 1] if report.fail_on in SEVERITIES else SEVERITIES
-    if report.exit_status == 1 and not any(finding.severity in worst for finding in report.open_findings):
-        report.exit_status = 0
+    if report.exit_status == FOUND and not any(finding.severity in worst for finding in report.open_findings):
+        report.exit_status = CLEAN
 
 
 def _pass_items(report: Report, old: list[Finding]) -> None:

@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from ddplint.errors import DdplintError, ReportError, SpecError
+from ddplint.errors import CANNOT_JUDGE, INTERRUPTED, UNREAD, DdplintError, ReportError, SpecError
 from ddplint.launch import is_reporter, join_cluster
 from ddplint.start import at_once
 
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from ddplint.compose.sweep import JobResult
     from ddplint.evidence import Evidence
     from ddplint.spec import Judgement, Spec
-
-CANNOT_JUDGE, INTERRUPTED, UNREAD = 2, 130, 141
 
 # Commands beside the Hydra run: name -> "module:function" taking the remaining arguments; without torch, but for init.
 COMMANDS = {

@@ -1,6 +1,11 @@
-"""What a user can mend: one exception tree, each leaf one sentence."""
+"""What a user can mend: one exception tree, each leaf one sentence; and the exit statuses."""
 
 from typing import Any
+
+CLEAN, FOUND, CANNOT_JUDGE = 0, 1, 2
+"""Nothing at ``fail_on`` or above; findings; a bad spec, a broken rule, no evidence."""
+INTERRUPTED, UNREAD = 130, 141
+"""As a shell tells SIGINT (128 + 2) and SIGPIPE (128 + 13)."""
 
 
 class DdplintError(Exception):

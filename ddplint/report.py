@@ -5,14 +5,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from ddplint.errors import CANNOT_JUDGE, CLEAN, FOUND
 from ddplint.evidence import Cause, Device, Place
 
 PASS, FAIL, NOT_CHECKED, BROKEN = "pass", "fail", "not checked", "broken"
 SEVERITIES = ("error", "warning", "note")
 KINDS = ("parameters", "outputs", "terms", "modules")
 """The kinds of subject that a finding lists."""
-VERDICTS = {0: "PASS", 1: "FAIL", 2: "NOT JUDGED"}
-"""Exit status -> the verdict on the whole run; any other status is as 2."""
+VERDICTS = {CLEAN: "PASS", FOUND: "FAIL", CANNOT_JUDGE: "NOT JUDGED"}
+"""Exit status -> the verdict on the whole run; any other status is as CANNOT_JUDGE."""
 
 
 def use_kind(shares: Iterable[float | None]) -> str:
@@ -210,7 +211,7 @@ class Report:
 
     @property
     def verdict(self) -> str:
-        return VERDICTS.get(self.exit_status, VERDICTS[2])
+        return VERDICTS.get(self.exit_status, VERDICTS[CANNOT_JUDGE])
 
     def tally(self) -> str:
         """``2 errors, 1 warning, 1 accepted``, ``no findings`` or, beside a baseline, ``no new findings, 3 known``."""

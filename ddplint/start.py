@@ -24,7 +24,8 @@ def entry() -> None:
         cli.entry()
     except KeyboardInterrupt:           # where nothing is being recorded; while it is, cli tells what was seen
         print("ddplint: interrupted", file=sys.stderr)
-        sys.exit(130)
+        from ddplint.errors import INTERRUPTED
+        sys.exit(INTERRUPTED)
     finally:
         signal.signal(signal.SIGINT, signal.SIG_IGN)        # nothing is left that could be interrupted
         if signal.getsignal(signal.SIGTERM) is _interrupt:

@@ -13,6 +13,7 @@ from ddplint.check.raised import Raised
 from ddplint.check.settings import settings
 from ddplint.check.tried import add_trials
 from ddplint.check.usage import usage
+from ddplint.errors import CANNOT_JUDGE, CLEAN, FOUND
 from ddplint.evidence import Device, Evidence
 from ddplint.pictures import add_pictures
 from ddplint.report import Finding, Report, ScenarioResult
@@ -20,8 +21,6 @@ from ddplint.rules import Rule, catalogue, load
 from ddplint.rules.words import count, listed
 from ddplint.spec import SEVERITIES, Judgement, RuleSetting
 from ddplint.views import RunView, ScenarioView
-
-CLEAN, FOUND, CANNOT_JUDGE = 0, 1, 2
 
 __all__ = ["check"]
 

@@ -10,10 +10,8 @@ import time
 from collections.abc import Iterator
 from types import FrameType
 
-from ddplint.errors import NoProgress
+from ddplint.errors import CANNOT_JUDGE, NoProgress
 from ddplint.record import stacks
-
-LOST_STORE = 2                  # the exit status: nothing could be judged
 
 
 class Alarm:
@@ -56,7 +54,7 @@ def answered_within(seconds: float, rank: int) -> Iterator[None]:
     def leave() -> None:
         words = f"the store of the launch has not answered rank {rank} on host '{socket.gethostname()}' for {seconds:g} s"
         print(f"ddplint: error: {words}", file=sys.stderr, flush=True)
-        os._exit(LOST_STORE)
+        os._exit(CANNOT_JUDGE)
 
     timer = threading.Timer(seconds, leave)
     timer.daemon = True

@@ -5,6 +5,7 @@ from pathlib import PurePath, PurePosixPath
 from typing import Any
 from urllib.parse import quote
 
+from ddplint.errors import CLEAN, FOUND
 from ddplint.evidence import Place
 from ddplint.render import findings, manual, wording
 from ddplint.render.text import clean, clean_lines
@@ -44,7 +45,7 @@ def _rule(name: str) -> dict[str, Any]:
 
 def _invocation(report: Report) -> dict[str, Any]:
     notes = [{"level": "error", "message": {"text": text}} for text in wording.broken_lines(report)]
-    return {"executionSuccessful": report.exit_status in (0, 1), "exitCode": report.exit_status,
+    return {"executionSuccessful": report.exit_status in (CLEAN, FOUND), "exitCode": report.exit_status,
             "exitCodeDescription": wording.exit_meaning(report), "toolExecutionNotifications": notes}
 
 

@@ -11,6 +11,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from ddplint.errors import CANNOT_JUDGE, CLEAN, FOUND
 from ddplint.render import usage, wording
 from ddplint.render.text import clean, listed, shorten, shorten_words
 from ddplint.report import BROKEN, FAIL, NOT_CHECKED, PASS, Finding, Report, use_kind
@@ -61,7 +62,7 @@ def _blocks(report: Report, verbose: bool, width: int) -> Iterable:
 
 
 def _status(report: Report) -> int:
-    return report.exit_status if report.exit_status in (0, 1) else 2
+    return report.exit_status if report.exit_status in (CLEAN, FOUND) else CANNOT_JUDGE
 
 
 def _finding(finding: Finding, verbose: bool, width: int) -> Iterable:

@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+from ddplint.errors import CLEAN, FOUND, INTERRUPTED
 from ddplint.evidence import Place
 from ddplint.render.text import clean, first_sentence, listed, magnitude, plural, ranges
 from ddplint.report import BROKEN, FAIL, KINDS, NOT_CHECKED, PASS, Finding, ItemVerdict, Report, ScenarioResult, Setting
@@ -44,11 +45,11 @@ def verdict_line(report: Report) -> str:
 def exit_meaning(report: Report) -> str:
     """What the exit status says, as a clause."""
     threshold = clean(report.fail_on)
-    if report.exit_status == 1:
+    if report.exit_status == FOUND:
         return f"findings of severity {threshold} or worse"
-    if report.exit_status == 0:
+    if report.exit_status == CLEAN:
         return "clean" if not report.open_findings else f"no finding of severity {threshold} or worse"
-    if report.exit_status == 130:
+    if report.exit_status == INTERRUPTED:
         return "interrupted"
     reasons = broken_lines(report) or ([ddp_summary(report)] if any(s.outcome == "unknown" for s in report.scenarios) else [])
     return f"could not judge: {'; '.join(reasons)}" if reasons else "could not judge"
@@ -227,7 +228,7 @@ def item_line(item: ItemVerdict) -> str:
 
 def settings(report: Report, *, verbose: bool = False) -> list[str]:
     """A line per DDP keyword; of a clean run those that stay as they are, and were not tried, share one without reasons."""
-    brief = not verbose and report.exit_status == 0 and not report.findings
+    brief = not verbose and report.exit_status == CLEAN and not report.findings
     current = report.spec.get("ddp") or {}
     kept = [name for name, setting in report.settings.items() if brief and setting.tried is None and current.get(name, setting) == setting.value]
     lines = [setting_line(report, name, setting) for name, setting in report.settings.items() if name not in kept]
