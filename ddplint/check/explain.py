@@ -2,13 +2,18 @@
 
 from ddplint.check.raised import Raised
 
+FAILURE = "failure:"
+"""How the subject of a failure under DDP begins."""
+
 
 def explain(raised: list[Raised]) -> None:
-    """Set ``explained_by`` and ``explains``. A problem is explained where more specific ones tell all it is about."""
+    """Set ``explained_by``, ``explains``, ``ends_ddp``. A problem is explained where more specific ones tell all it is about."""
     told: dict[str, dict[str, tuple[int, Raised]]] = {}
     """Scenario -> subject -> (how specific, who tells it)."""
     for one in sorted(raised, key=lambda r: -r.rule.specific):
         speaker = _speaker(one, told)
+        teller = speaker or one
+        teller.ends_ddp = teller.ends_ddp or any(subject.startswith(FAILURE) for subject in one.about)
         if speaker is not None:
             one.explained_by = speaker
             one.accepted = one.accepted or speaker.accepted
@@ -26,7 +31,7 @@ def _tells(one: Raised) -> list[str]:
     if place is not None:
         subjects.append(f"line:{place.file}:{place.line}")
     # Who accepts a finding has not accepted that the job dies of it.
-    return subjects if one.accepted is None else [s for s in subjects if not s.startswith("failure:")]
+    return subjects if one.accepted is None else [s for s in subjects if not s.startswith(FAILURE)]
 
 
 def _speaker(one: Raised, told: dict[str, dict[str, tuple[int, Raised]]]) -> Raised | None:

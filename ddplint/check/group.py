@@ -23,7 +23,8 @@ def findings(raised: Iterable[Raised], evidence: Evidence) -> list[Finding]:
         subjects = tuple(sorted(name for one in group for name in _names(one)))
         merged.setdefault((key[:-1], subjects), []).append(group)
     shaper = Shaper(evidence)
-    told = [(shaper.finding([one for group in same for one in group]), same[0][0].rule.specific) for same in merged.values()]
+    stories = [[one for group in same for one in group] for same in merged.values()]
+    told = [(shaper.finding(story), story) for story in stories]
     return [finding for finding, _ in sorted(told, key=lambda pair: _rank(*pair))]
 
 
@@ -44,10 +45,10 @@ def _names(one: Raised) -> list[str]:
     return [] if one.subjects == one.scenarios else one.subjects
 
 
-def _rank(finding: Finding, specific: int) -> tuple:
+def _rank(finding: Finding, story: list[Raised]) -> tuple:
     known = finding.cause is not None and finding.cause.place is not None
-    return (finding.accepted is not None, SEVERITY.get(finding.severity, 3), -specific, not known, -len(finding.parameters),
-            finding.rule, finding.group, finding.scenarios, finding.message)
+    return (finding.accepted is not None, SEVERITY.get(finding.severity, 3), not any(one.ends_ddp for one in story),
+            -story[0].rule.specific, not known, -len(finding.parameters), finding.rule, finding.group, finding.scenarios, finding.message)
 
 
 class Shaper:

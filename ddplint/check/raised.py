@@ -23,6 +23,8 @@ class Raised:
     accepted: str | None = None
     explained_by: "Raised | None" = None
     explains: dict[str, int] = field(default_factory=dict)
+    ends_ddp: bool = False
+    """It tells a failure that DDP met, its own or one that it explains."""
 
     @property
     def speaks(self) -> bool:

@@ -5,14 +5,15 @@ from typing import Any
 
 from ddplint.report import Setting
 from ddplint.rules.words import count
-from ddplint.views import RunView, ScenarioView
+from ddplint.views import RunView, ScenarioView, backward_left_out
 
 BYTES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2, "complex64": 8, "complex128": 16}
 
 
 def settings(run: RunView) -> dict[str, Setting]:
     """Only keywords that the evidence speaks to."""
-    seen = [s for s in run.scenarios if s.use.uses and not s.why_unknown("gradients") and "gradients" not in s.seen.partly]
+    seen = [s for s in run.scenarios if s.use.uses and not s.why_unknown("gradients") and "gradients" not in s.seen.partly
+            and not backward_left_out(s)]
     if not seen:
         return {}
     advice = {

@@ -5,7 +5,7 @@ from itertools import zip_longest
 from ddplint.evidence import Cause, Event
 from ddplint.rules.base import Problem, rule
 from ddplint.rules.words import listed, numbered
-from ddplint.views import ScenarioView
+from ddplint.views import ScenarioView, backward_left_out
 
 SYNCHRONISING = ("backward", "collective")
 
@@ -74,7 +74,7 @@ def _problem(scenario: ScenarioView, step: int, left: list[int], others: list[in
     return Problem(
         f"{numbered('rank', left)} left the others in step {step}: {numbered('rank', others)} entered {what}, "
         f"{numbered('rank', left)} {turned}",
-        cause=scenario.cause("collective:", "ranks:") or _left_out(scenario) or Cause("collective-mismatch", text, entered.place, what, also=also),
+        cause=scenario.cause("collective:", "ranks:") or backward_left_out(scenario) or Cause("collective-mismatch", text, entered.place, what, also=also),
         remedy="let every rank run the same collectives in the same order: same keys, same backwards, no early continue",
         outputs=uneven,
         ranks=left,
@@ -82,11 +82,6 @@ def _problem(scenario: ScenarioView, step: int, left: list[int], others: list[in
         about=("sequence",),
         covers=("failure:collective", "failure:hang", "failure:collateral", "failure:unfinished", "desync", "flag-needed"),
     )
-
-
-def _left_out(scenario: ScenarioView) -> Cause | None:
-    """Where a backward was left out, if its line was found."""
-    return next((cause for cause in scenario.seen.causes.values() if cause.kind == "backward-left-out"), None)
 
 
 def _uneven_outputs(scenario: ScenarioView, step: int, left: list[int]) -> list[str]:

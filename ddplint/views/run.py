@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from ddplint.evidence import Branch, Evidence, Module, Place
+from ddplint.evidence import Branch, Cause, Evidence, Module, Place
 from ddplint.views.scenario import ScenarioView
 from ddplint.views.table import GRADIENT, over_scenarios
 
@@ -47,7 +47,7 @@ class RunView:
     def _over_scenarios(self) -> tuple[list[str], list[str]]:
         found: tuple[dict[str, None], dict[str, None]] = ({}, {})
         for index, model in enumerate(self.evidence.models):
-            seen = [s.use for s in self.scenarios if s.seen.model == index and s.use.uses]
+            seen = [s.use for s in self.scenarios if s.seen.model == index and s.use.uses and not backward_left_out(s)]
             for names, positions in zip(found, over_scenarios(seen), strict=True):
                 names.update(dict.fromkeys(model.parameters[i].name for i in positions))
         for scenario in self.scenarios:
@@ -227,3 +227,8 @@ def _ancestry(name: str) -> list[str]:
         found.append(name)
         name = name.rpartition(".")[0]
     return found
+
+
+def backward_left_out(scenario: ScenarioView) -> Cause | None:
+    """Where a rank leaves its backward out, if that line was found: what it lacks then says nothing about use."""
+    return next((cause for cause in scenario.seen.causes.values() if cause.kind == "backward-left-out"), None)
