@@ -13,7 +13,7 @@ from ddplint.spec import Run, Spec
 
 FOLDER = Path(__file__).parent / "faulty"
 SPEC = Spec(model={}, run=Run(timeout=20.0, device="cpu"), folder=str(FOLDER))
-HURRIED = Spec(model={}, run=Run(timeout=3.0, device="cpu"), folder=str(FOLDER))
+HURRIED = Spec(model={}, run=Run(timeout=5.0, device="cpu"), folder=str(FOLDER))
 SUMS = [[("phase", ("forward", 0)), ("sum", [2.0, 2.0])]] * 2
 
 
@@ -111,11 +111,12 @@ def test_a_rank_that_is_killed_before_it_is_up_is_not_waited_for():
 
 
 def test_ranks_that_do_not_come_up_are_ended_in_time(monkeypatch):
-    monkeypatch.setattr(patience, "START_TIMEOUT", 4.0)
+    monkeypatch.setattr(patience, "START_TIMEOUT", 6.0)
     with EarlyEnd(HURRIED) as gang:
         gang.number = signal.SIGSTOP
-        assert {message for *_, message, _ in failures(gang, "healthy")} == {"the ranks were not up within 4 s"}
+        assert {message for *_, message, _ in failures(gang, "healthy")} == {"the ranks were not up within 6 s"}
         gang.number = 0
+        monkeypatch.undo()
         assert healthy(gang) == SUMS
 
 

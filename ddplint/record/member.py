@@ -193,6 +193,9 @@ class Member:
     def cpu_seconds(self) -> float | None:
         return processes.cpu_seconds(self.process.pid)
 
+    def wants_to_run(self) -> bool:
+        return processes.wants_to_run(self.process.pid)
+
     # ------------------------------------------------------------------ output
 
     def finished(self) -> Transcript:

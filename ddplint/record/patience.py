@@ -10,7 +10,7 @@ from ddplint.record.stacks import collective
 RENEW_TIMEOUT = 5.0
 """Seconds in which ranks that have served a job before must have their process group for the next."""
 GRACE = 1.0
-"""Seconds of idleness (no CPU time used, no message) after which the ranks beside a failed one count as left behind."""
+"""Seconds of idleness (no CPU time used or wanted, no message) after which the ranks beside a failed one count as left behind."""
 LONGEST_GRACE = 10.0
 DEADLOCK = 3.0
 """Seconds of idleness after which ranks that all wait in collectives are taken for deadlocked."""
@@ -56,14 +56,14 @@ class Patience:
         return idle > DEADLOCK and self._deadlocked(now)
 
     def _idle(self, now: float) -> float:
-        """For how long no pending rank has used CPU time; 0 where that is not known."""
+        """For how long no pending rank has used CPU time, or wanted to; 0 where that is not known."""
         if now - self._sampled >= POLL:
             used = {m.rank: m.cpu_seconds() for m in self.members if m.pending}
             if None in used.values():
                 self._busy = now
                 return 0.0
             share = max((used[r] - self._cpu.get(r, 0.0) for r in used), default=0.0) / (now - self._sampled)
-            if share > _IDLE_SHARE:
+            if share > _IDLE_SHARE or any(m.wants_to_run() for m in self.members if m.pending):
                 self._busy = now
             self._cpu, self._sampled = used, now
         return now - self._busy

@@ -17,6 +17,12 @@ def cpu_seconds(pid: int) -> float | None:
     return (int(fields[11]) + int(fields[12])) / _TICK if fields else None
 
 
+def wants_to_run(pid: int) -> bool:
+    """Whether its main thread runs, waits for a core that others hold, or for a disk."""
+    fields = _stat(pid)
+    return fields is not None and fields[0] in "RD"
+
+
 def parent(pid: int) -> int | None:
     fields = _stat(pid)
     return int(fields[1]) if fields else None

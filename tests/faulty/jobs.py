@@ -122,7 +122,7 @@ def different_collectives(spec, rank, world_size, device, send):
 
 def slow(spec, rank, world_size, device, send, seconds):
     """Every phase takes a while; together they take longer than the time-out."""
-    for step in range(4):
+    for step in range(8):
         send("phase", ("forward", step))
         threading.Event().wait(seconds if rank == 0 else 0)
         dist.barrier()
