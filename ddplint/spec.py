@@ -38,6 +38,7 @@ class Scenario:
     set: dict[str, Any] = field(default_factory=dict)
     """Attributes assigned on the model, by dotted path, before the first step."""
     mode: str = "train"
+    """The model is put into it before the first step; parts that were built frozen and in eval mode stay in that."""
     autocast: str | None = None
     """A torch dtype's name (``bfloat16``), or None."""
     budget: int | None = None

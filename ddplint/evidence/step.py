@@ -17,6 +17,7 @@ EVENT_KINDS = (
     "join",             # DDP.join was entered
     "clip",             # clip_grad_norm_ / clip_grad_value_; detail = "no-sync" when gradients were not reduced yet
     "optimizer-step",
+    "cleared",          # an optimizer stepped, and the gradients that backward had given were gone; detail = "zero_grad" and the place, if that cleared them
     "requires-grad",    # requires_grad_ after the wrap; detail = module or parameter name
     "apply",            # Module._apply after the wrap (dtype, device); detail = module name
     "collective",       # detail = op

@@ -25,6 +25,8 @@ class Gradients:
         self.measure = largest_of
         self.layouts: dict[str, None] = {}
         self._pending: dict[int, torch.Tensor] = {}
+        self._fresh: dict[int, torch.Tensor] = {}
+        """What came since an optimizer stepped last."""
         self._firings = [0] * len(self.parameters)
         self.hooks = [hook for i, p in enumerate(self.parameters) if p.requires_grad for hook in self._watch(i, p)]
         self.begin_step()
@@ -44,6 +46,7 @@ class Gradients:
             if (largest := self._pending.pop(i, None)) is not None:
                 self._seen.append((i, largest))
                 self._firings[i] += 1
+                self._fresh[i] = largest
         return parameter.register_hook(local), parameter.register_post_accumulate_grad_hook(accumulated)
 
     def begin_step(self) -> None:
@@ -100,6 +103,13 @@ class Gradients:
         if not math.isfinite(size):
             return NONFINITE
         return NONZERO if size > 0 else ZERO
+
+    def lost(self, held: dict[str, torch.nn.Parameter]) -> bool:
+        """Whether an optimizer that steps now finds nothing of the gradients that came to its parameters since the last one did."""
+        fresh, self._fresh = list(self._fresh.items()), {}
+        if any(float(self.measure(p.grad)) != 0 for p in held.values() if p.grad is not None):
+            return False
+        return any(size > 0 for (i, _), size in zip(fresh, _on_host(fresh), strict=True) if self.names[i] in held)
 
     def first_nonfinite(self) -> str | None:
         """The parameter whose gradient was the first in the order of the backward pass that is not finite."""

@@ -12,12 +12,11 @@ import math
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch.nn.parallel import DistributedDataParallel
-from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from ddplint.errors import SpecError
 from ddplint.evidence import Event, Failure, Place, StepSeen
@@ -69,9 +68,8 @@ class Observation:
                 self._build()
                 with self.watch.active():
                     self._make_optimizer(self.model)
-                    with self._optimizer_watched():
-                        for step in range(self.spec.run.steps):
-                            self._run_step(step)
+                    for step in range(self.spec.run.steps):
+                        self._run_step(step)
                 return True
             except SpecError as error:
                 self.send("spec-error", str(error))
@@ -111,7 +109,7 @@ class Observation:
         self.gradients.on_local_end = self._local_end
         self.watch.on_backward, self.watch.on_backward_end = self._backward_begins, self._backward_ended
         self.watch.on_forward_end = self._forward_ended
-        self.watch.on_entry = self._entered
+        self.watch.on_entry, self.watch.on_optimizer_step = self._entered, self._optimizer_steps
         self.watch.activations = Activations(model)
         self.watch.on_module, self.watch.shared = self.structure.add_module, set(self.structure.shared)
         self.watch.on_output, self.watch.owners = self.structure.flows.add_output, self.structure.flows.owners
@@ -203,8 +201,9 @@ class Observation:
                 self.seen.nonfinite_outputs = self.structure.nonfinite_outputs()
 
     def _entered(self) -> None:
-        """DDP has broadcast the buffers by now, in every forward of the step."""
-        self._send_signatures(f"buffers.{self.entered}", self.step, self.model.named_buffers())
+        """DDP has broadcast the buffers by now, save in a forward after one without gradients or under no_sync: the next one does."""
+        if self.watch.broadcast or not self.wrapper.broadcast_buffers:
+            self._send_signatures(f"buffers.{self.entered}", self.step, self.model.named_buffers())
         self.entered += 1
 
     def _forward_ended(self, outputs: Any) -> None:
@@ -264,23 +263,16 @@ class Observation:
         whole = step is None or step >= self.spec.run.steps - 1
         self.send("signatures", (what, step, signatures(tensors, whole)))
 
-    @contextlib.contextmanager
-    def _optimizer_watched(self) -> Iterator[None]:
+    def _optimizer_steps(self, optimizer: torch.optim.Optimizer) -> None:
         """Compare gradients where they are used: when an optimizer steps, and only those that it holds."""
-        names = {id(p): name for name, p in self.model.named_parameters()}
-
-        def before(optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
-            self._event("optimizer-step", "", user_place())
-            if not self.watch.joined:
-                held = [p for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
-                self._send_signatures(f"gradients.{self.stepped}", self.step,
-                                      [(names[id(p)], p.grad) for p in held if id(p) in names])
-            self.stepped += 1
-        handle = register_optimizer_step_pre_hook(before)
-        try:
-            yield
-        finally:
-            handle.remove()
+        own = {id(p) for group in optimizer.param_groups for p in group["params"]}
+        held = {name: p for name, p in self.model.named_parameters() if id(p) in own}
+        if self.program.custom_step and self.gradients.lost(held):
+            self._event("cleared", "zero_grad" if self.watch.cleared else "", self.watch.cleared or user_place())
+        if not self.watch.joined:
+            self._send_signatures(f"gradients.{self.stepped}", self.step,
+                                  [(name, p.grad) for name, p in held.items() if p.grad is not None])
+        self.stepped += 1
 
     def _failure(self, error: BaseException) -> Failure:
         running = self.watch.running if self.watch else []

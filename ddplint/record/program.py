@@ -31,6 +31,7 @@ class Program:
         self.lightning: LightningRun | None = None
         """Where the model is a LightningModule and the spec says nothing else: its training_step is what is run."""
         self._set: dict[str, Any] = {}
+        self._mode: bool | None = None
         self._losses: list[Callable] = []
         """The callables of the loss."""
         self.change: Callable[[nn.Module], None] = lambda model: None
@@ -95,14 +96,17 @@ class Program:
         return next((s.accumulate for s in self.feed.chain(0) if s.accumulate != 1), 1)
 
     def prepare(self, step: int) -> None:
-        """The scenario's mode and attributes, where this step's differ from what was set before."""
+        """The scenario's mode and attributes, where they differ from what was set before this step."""
         chain = self.feed.chain(step * self.accumulate)
         wanted = {key: value for scenario in reversed(chain) for key, value in scenario.set.items()}
         for path, value in wanted.items():
             if path not in self._set or self._set[path] != value:
                 assign(self.model, path, value)
         self._set = wanted
-        self.model.train(all(scenario.mode == "train" for scenario in chain))
+        mode = all(scenario.mode == "train" for scenario in chain)
+        if mode is not self._mode:              # in between it is the step's own: a validation in it may change it
+            enter_mode(self.model, mode)
+        self._mode = mode
 
     def batch(self, item: int) -> Any:
         batch = self.feed.item(item)
@@ -227,6 +231,21 @@ def _refuse_meta(model: nn.Module) -> None:
     if empty := [name for name, p in model.named_parameters() if p.is_meta]:
         raise ProgramError(f"{len(empty)} parameters are on the meta device ({', '.join(empty[:2])}, ...) and hold no values; "
                            "model.to_empty() and an initialisation give them some, run.engine=simulate needs none")
+
+
+def enter_mode(model: nn.Module, training: bool) -> None:
+    """As a loop's ``model.train()``, but for frozen parts of a model in training that its factory has put into eval mode."""
+    frozen = [m for m in model.modules() if not m.training and _is_frozen(m)] if training and model.training else []
+    kept = [part for module in frozen for part in module.modules() if not part.training]
+    model.train(training)
+    for part in kept:
+        part.training = False
+
+
+def _is_frozen(module: nn.Module) -> bool:
+    """Whether it has parameters, and trains none of them."""
+    parameters = list(module.parameters())
+    return bool(parameters) and not any(p.requires_grad for p in parameters)
 
 
 def assign(model: nn.Module, path: str, value: Any) -> None:

@@ -14,6 +14,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
+from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from ddplint.evidence import Place
 from ddplint.record.activations import Activations
@@ -40,12 +41,17 @@ class Watch:
         self.backward_depth = 0
         self.synchronised = True
         """Whether the last wrapped forward armed DDP for a reduction."""
+        self.broadcast = True
+        """Whether DDP broadcast the buffers at the start of this wrapped forward."""
         self.joined = False
+        self.cleared: Place | None = None
+        """Where zero_grad() was called since the last backward."""
         self.on_backward: Callable[[Any], None] = lambda roots: None
         self.on_backward_end: Callable[[], None] = lambda: None
         self.on_forward_end: Callable[[Any], None] = lambda outputs: None
         self.on_entry: Callable[[], None] = lambda: None
         """Called when DDP enters the wrapped module: buffers are broadcast by then."""
+        self.on_optimizer_step: Callable[[torch.optim.Optimizer], None] = lambda optimizer: None
         self.shared: set[int] = set()
         self.activations: Activations | None = None
         self.on_module: Callable[[nn.Module, str, Any], None] = lambda module, parent, output: None
@@ -68,6 +74,7 @@ class Watch:
             self._before(DistributedDataParallel, "join", self._join)
             self._watch_changes()
             self._watch_clipping()
+            self._watch_optimizers()
             self._watch_checkpoints()
             for name in COLLECTIVES:
                 if hasattr(dist.ProcessGroup, name):
@@ -146,7 +153,7 @@ class Watch:
     def _forward(self, original: Callable, ddp: DistributedDataParallel, *args: Any, **kwargs: Any) -> Any:
         if ddp is not self.wrapper:
             return original(ddp, *args, **kwargs)
-        self.synchronised = ddp.require_backward_grad_sync
+        self.synchronised, self.broadcast = ddp.require_backward_grad_sync, ddp.will_sync_module_buffers()
         self._say("forward", "" if self.synchronised else "no-sync")
         self.in_forward = True
         try:
@@ -160,6 +167,7 @@ class Watch:
         if self.backward_depth == 0:
             self._say("backward", "" if self.synchronised else "no-sync")
             self.on_backward(tensors)
+            self.cleared = None
         self.backward_depth += 1
         try:
             return original(tensors, *args, **kwargs)
@@ -216,3 +224,18 @@ class Watch:
         name = "_checkpoint_without_reentrant_generator"
         if hasattr(checkpoint, name):
             self._before(checkpoint, name, lambda *a, **k: self._say("checkpoint", "non-reentrant"))
+
+    # ------------------------------------------------------------------ optimizers
+
+    def _watch_optimizers(self) -> None:
+        handle = register_optimizer_step_pre_hook(self._optimizer_steps)
+        self._patches.callback(handle.remove)
+        for owner in (torch.optim.Optimizer, nn.Module):
+            self._before(owner, "zero_grad", self._clear)
+
+    def _optimizer_steps(self, optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
+        self._say("optimizer-step")
+        self.on_optimizer_step(optimizer)
+
+    def _clear(self, *args: Any, **kwargs: Any) -> None:
+        self.cleared = user_place()

@@ -1,7 +1,8 @@
-"""A parameter that the optimizer does not hold, or holds twice."""
+"""A parameter that the optimizer does not hold, holds twice, or steps without its gradient."""
 
-from ddplint.evidence import Cause
+from ddplint.evidence import NONZERO, Cause
 from ddplint.rules.base import Problem, rule
+from ddplint.rules.words import numbered
 from ddplint.views import ScenarioView
 
 SAYS = {
@@ -10,10 +11,13 @@ SAYS = {
     "twice": ("in two groups of the optimizer", "put each parameter into one group"),
 }
 
+CLEARED = "the gradients are cleared here, after backward and before the optimizer's step"
+GONE = "the gradients that backward gave are gone when this runs"
+
 
 @rule(severity="error", checks="optimizer", specific=36)
 def optimizer_coverage(scenario: ScenarioView) -> list[Problem]:
-    """A trainable parameter is in no optimizer group, in two, or a group holds what is not the model's.
+    """A trainable parameter is in no optimizer group or in two, or the optimizer steps without its gradient.
 
     Why it matters
         It gets synchronised gradients in every step and never moves. The loss falls all the same, a little less.
@@ -35,7 +39,8 @@ def optimizer_coverage(scenario: ScenarioView) -> list[Problem]:
         for what, names in rank.optimizer.items():
             if names and what in SAYS:
                 found.setdefault(what, list(names))
-    return [Problem(
+    cleared = _cleared(scenario)
+    return ([cleared] if cleared else []) + [Problem(
         SAYS[what][0],
         cause=scenario.cause("optimizer:") or Cause("optimizer", "the groups of the optimizer are built here" if place
                                                     else "the groups of the optimizer leave it out", place),
@@ -43,3 +48,20 @@ def optimizer_coverage(scenario: ScenarioView) -> list[Problem]:
         parameters=names,
         about=tuple(f"{'untrained' if what == 'missing' else 'optimizer'}:{name}" for name in names),
     ) for what, names in found.items()]
+
+
+def _cleared(scenario: ScenarioView) -> Problem | None:
+    """In the user's own loop, an optimizer that steps when the gradients of the last backward are gone."""
+    events = scenario.events("cleared")
+    if not events:
+        return None
+    steps = sorted({event.step for _, event in events})
+    uses = [use for (_, step), use in scenario.use.uses.items() if step in steps]
+    names = scenario.names_of(i for i in range(scenario.use.count) if any(use[i] == NONZERO for use in uses))
+    return Problem(
+        f"the gradient is gone when the optimizer steps, in {numbered('step', steps)}",
+        cause=Cause("cleared", CLEARED if events[0][1].detail else GONE, events[0][1].place, events[0][1].detail or None),
+        remedy="clear the gradients before backward, or after the optimizer's step",
+        parameters=names, ranks=sorted({rank for rank, _ in events}), steps=steps,
+        about=tuple(f"untrained:{name}" for name in names),
+    )
