@@ -9,7 +9,7 @@ NONE, ZERO, NONZERO, NONFINITE, FROZEN, UNSEEN = ".", "0", "1", "!", "-", "?"
 
 # RankSeen.events: what a step did, in order.
 EVENT_KINDS = (
-    "forward",          # DDP.forward was called
+    "forward",          # DDP.forward was called; detail = "", "no-sync" or "no-grad"
     "inner-forward",    # the wrapped module, or a part of it, was called past DDP.forward; detail = module name
     "backward",         # Tensor.backward or autograd.backward; detail = "" or "no-sync"
     "grad",             # torch.autograd.grad
@@ -18,6 +18,7 @@ EVENT_KINDS = (
     "clip",             # clip_grad_norm_ / clip_grad_value_; detail = "no-sync" when gradients were not reduced yet
     "optimizer-step",
     "cleared",          # an optimizer stepped, and the gradients that backward had given were gone; detail = "zero_grad" and the place, if that cleared them
+    "skipped",          # a GradScaler left the optimizer's step out: it found a gradient that is not finite
     "requires-grad",    # requires_grad_ after the wrap; detail = module or parameter name
     "apply",            # Module._apply after the wrap (dtype, device); detail = module name
     "collective",       # detail = op

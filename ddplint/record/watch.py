@@ -44,6 +44,8 @@ class Watch:
         self.broadcast = True
         """Whether DDP broadcast the buffers at the start of this wrapped forward."""
         self.joined = False
+        self.steps_made = 0
+        """How often optimizers have stepped."""
         self.cleared: Place | None = None
         """Where zero_grad() was called since the last backward."""
         self.on_backward: Callable[[Any], None] = lambda roots: None
@@ -154,7 +156,7 @@ class Watch:
         if ddp is not self.wrapper:
             return original(ddp, *args, **kwargs)
         self.synchronised, self.broadcast = ddp.require_backward_grad_sync, ddp.will_sync_module_buffers()
-        self._say("forward", "" if self.synchronised else "no-sync")
+        self._say("forward", "no-grad" if not torch.is_grad_enabled() else "" if self.synchronised else "no-sync")
         self.in_forward = True
         try:
             outputs = original(ddp, *args, **kwargs)
@@ -232,10 +234,19 @@ class Watch:
         self._patches.callback(handle.remove)
         for owner in (torch.optim.Optimizer, nn.Module):
             self._before(owner, "zero_grad", self._clear)
+        self._around(torch.amp.GradScaler, "step", self._scaled_step)
 
     def _optimizer_steps(self, optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
         self._say("optimizer-step")
+        self.steps_made += 1
         self.on_optimizer_step(optimizer)
+
+    def _scaled_step(self, original: Callable, scaler: Any, *args: Any, **kwargs: Any) -> Any:
+        made = self.steps_made
+        result = original(scaler, *args, **kwargs)
+        if self.steps_made == made:
+            self._say("skipped")
+        return result
 
     def _clear(self, *args: Any, **kwargs: Any) -> None:
         self.cleared = user_place()

@@ -8,6 +8,8 @@ from ddplint.rules.words import listed, numbered
 from ddplint.views import ScenarioView, backward_left_out
 
 SYNCHRONISING = ("backward", "collective")
+ALWAYS = "let every rank run the same collectives in the same order: same keys, same backwards, no early continue"
+BROADCASTS = "call model.module where one rank works alone (validation, logging), or let every rank call the wrapper"
 
 
 @rule(severity="error", checks=("ranks", "steps"), specific=32)
@@ -39,7 +41,14 @@ def collective_mismatch(scenario: ScenarioView) -> list[Problem]:
 
 
 def _sequence(scenario: ScenarioView, rank: int, step: int) -> list[Event]:
-    return [event for _, event in scenario.events(*SYNCHRONISING, rank=rank, step=step) if event.detail != "no-sync"]
+    """A forward is one of them where DDP broadcasts buffers at its start."""
+    broadcasts = scenario.model.buffers and scenario.ddp.get("broadcast_buffers", True)
+    kinds = (*SYNCHRONISING, "forward") if broadcasts else SYNCHRONISING
+    return [event for _, event in scenario.events(*kinds, rank=rank, step=step) if event.detail != "no-sync"]
+
+
+def _named(event: Event) -> str:
+    return "the wrapper's forward" if event.kind == "forward" else event.detail or event.kind
 
 
 def _first_difference(scenario: ScenarioView, step: int) -> tuple[list[int], list[int], Event | None, Event] | None:
@@ -65,8 +74,8 @@ def _sides(entered: dict[int, Event | None], keys: dict[int, tuple | None]) -> t
 
 def _problem(scenario: ScenarioView, step: int, left: list[int], others: list[int], instead: Event | None,
              entered: Event) -> Problem:
-    what = entered.detail or entered.kind
-    turned = f"entered {instead.detail or instead.kind} instead" if instead else "never did"
+    what, alone = _named(entered), entered.detail == "no-grad"
+    turned = f"entered {_named(instead)} instead" if instead else "never did"
     uneven = _uneven_outputs(scenario, step, left)
     also = [f"{numbered('rank', left)} at {instead.place.file}:{instead.place.line}"] if instead and instead.place else []
     lacking = f"; output {listed(uneven)} is there on some ranks only" if uneven else ""
@@ -75,7 +84,7 @@ def _problem(scenario: ScenarioView, step: int, left: list[int], others: list[in
         f"{numbered('rank', left)} left the others in step {step}: {numbered('rank', others)} entered {what}, "
         f"{numbered('rank', left)} {turned}",
         cause=scenario.cause("collective:", "ranks:") or backward_left_out(scenario) or Cause("collective-mismatch", text, entered.place, what, also=also),
-        remedy="let every rank run the same collectives in the same order: same keys, same backwards, no early continue",
+        remedy=BROADCASTS if alone else ALWAYS,
         outputs=uneven,
         ranks=left,
         steps=[step],

@@ -5,6 +5,9 @@ from ddplint.rules.base import Problem, rule
 from ddplint.rules.words import ranks_and_steps
 from ddplint.views import ParameterView
 
+DOMAIN = "keep the argument inside the domain of the formula before it is applied (clamp, or an epsilon inside the root)"
+FINDS_ITS_SCALE = "nothing, where it is the first steps: the GradScaler leaves them out until its scale fits"
+
 
 @rule(severity="error", checks=("gradients", "values"), specific=94, among="nonfinite")
 def nonfinite_gradient(parameter: ParameterView) -> Problem | None:
@@ -21,18 +24,29 @@ def nonfinite_gradient(parameter: ParameterView) -> Problem | None:
         y = torch.where(x > 0, x.clamp(min=eps).sqrt(), 0)
 
     When it is fine
-        Under a GradScaler single infinite steps are expected: accept it with that reason.
+        A GradScaler leaves single steps out until it has found its scale: there it is a note.
     """
     first = parameter.scenario.first_nonfinite
     at = [place for place in parameter.nonfinite_at if place[1] == first]
     if not at:
         return None
     cause = parameter.cause or parameter.scenario.cause("gradient:")
+    severity = _severity_under_a_scaler(parameter)
     return Problem(
         "the gradient is NaN or infinite, first in {steps} on {ranks}",
         cause=cause or Cause("nonfinite", "an operation on its way to the loss has no finite slope"),
-        remedy="keep the argument inside the domain of the formula before it is applied (clamp, or an epsilon inside the root)",
+        remedy=FINDS_ITS_SCALE if severity == "note" else DOMAIN,
+        severity=severity,
         terms=sorted({*parameter.terms, *(cause.terms if cause else [])}),
         **ranks_and_steps(at),
         about=(f"nonfinite:{parameter.name}",),
     )
+
+
+def _severity_under_a_scaler(parameter: ParameterView) -> str | None:
+    """A GradScaler left out each step in which it is not finite: a note, or a warning where no step was made."""
+    scenario = parameter.scenario
+    skipped = {(rank, event.step) for rank, event in scenario.events("skipped")}
+    if not skipped.issuperset(parameter.nonfinite_at):
+        return None
+    return "note" if scenario.events("optimizer-step") else "warning"

@@ -1,6 +1,6 @@
 """One rank runs out of batches."""
 
-from ddplint.evidence import Cause
+from ddplint.evidence import Cause, Event
 from ddplint.rules.base import Problem, rule
 from ddplint.rules.words import failure_place, numbered
 from ddplint.views import ScenarioView
@@ -47,17 +47,22 @@ def _fewer_forwards(scenario: ScenarioView) -> list[Problem]:
     """Within one step of the user's own loop, a rank went through the wrapper less often."""
     for step in sorted({step for _, step in scenario.steps_begun}):
         done = {rank.rank for rank in scenario.ranks if scenario.step((rank.rank, step)).phase == "done"}
-        counts = {rank.rank: len(scenario.events("forward", rank=rank.rank, step=step)) for rank in scenario.ranks
+        counts = {rank.rank: len(_batches(scenario, rank.rank, step)) for rank in scenario.ranks
                   if (rank.rank, step) in scenario.steps_begun}
         most = max(counts.values(), default=0)
         fewer = [rank for rank, number in counts.items() if number < most and rank in done]
         if fewer and _own_ends(scenario):
             text = ", ".join(f"{number} on rank {rank}" for rank, number in counts.items())
             more = next(rank for rank, number in counts.items() if number == most)
-            place = scenario.events("forward", rank=more, step=step)[-1][1].place
+            place = _batches(scenario, more, step)[-1].place
             return [_problem(scenario, fewer, step, f"batches in step {step}: {text}",
                              Cause("uneven", "the loop runs once for each of the rank's own batches", place), ())]
     return []
+
+
+def _batches(scenario: ScenarioView, rank: int, step: int) -> list[Event]:
+    """The forwards that train: a validation is none of them."""
+    return [event for _, event in scenario.events("forward", rank=rank, step=step) if event.detail != "no-grad"]
 
 
 def _own_ends(scenario: ScenarioView) -> bool:
