@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ddplint.check import check
+from ddplint.errors import CANNOT_JUDGE, CLEAN, FOUND
 from ddplint.evidence import EVENT_KINDS
 from ddplint.report import FAIL, NOT_CHECKED
 from ddplint.rules import catalogue
@@ -102,4 +103,6 @@ def test_any_evidence(case):
     for finding in report.findings:
         assert finding.scenarios and finding.message.startswith(finding.group)
         assert "{" not in finding.message + finding.remedy
-    assert report.exit_status == (1 if any(finding.severity == "error" for finding in report.findings) else 0)
+    unknown = any(scenario.outcome == "unknown" for scenario in report.scenarios)
+    assert report.exit_status == (FOUND if any(finding.severity == "error" for finding in report.findings)
+                                  else CANNOT_JUDGE if unknown else CLEAN)

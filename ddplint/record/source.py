@@ -69,12 +69,20 @@ def is_user_file(path: str) -> bool:
         return False
     if any(path.startswith(root) for root in _adopted):
         return True
+    if _written_by_a_library(path):
+        return False
     if _folder and path.startswith(_folder):
         path = path[len(_folder) - 1:]
         return not any(folder in path for folder in _LIBRARY_FOLDERS)
     if any(folder in path for folder in _LIBRARY_FOLDERS):
         return False
     return not path.startswith(_STANDARD)
+
+
+def _written_by_a_library(path: str) -> bool:
+    """Whether an installed library wrote this file while it ran: it is the source of a module of the library's."""
+    return any(getattr(module, "__file__", None) == path and _package_root(name.partition(".")[0]) is not None
+               for name, module in list(sys.modules.items()) if "." in name)
 
 
 @functools.cache

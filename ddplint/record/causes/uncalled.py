@@ -27,7 +27,7 @@ from ddplint.record.replay import Replay
 from ddplint.record.source import is_user_file
 
 _BOOKKEEPING = {"parameters", "named_parameters", "state_dict", "load_state_dict", "train", "eval", "requires_grad_", "modules",
-                "named_modules", "to", "apply", "buffers", "named_buffers", "data", "requires_grad", "grad"}
+                "named_modules", "apply", "buffers", "named_buffers", "data", "requires_grad", "grad"}
 """What is done with modules and parameters beside using them."""
 
 
@@ -114,10 +114,12 @@ def class_nodes(kind: type) -> Iterator[tuple[str, ast.ClassDef]]:
 
 def _passed_over(replay: Replay, subject: nn.Module) -> Guard | None:
     """A loop or a function had the subject (or, of a list of modules, the first) in hand and passed over it."""
-    if isinstance(subject, nn.ModuleList | nn.ModuleDict):
-        subject = next(subject.children(), subject)
-    frames = [f for kept in replay.frames.seen.values() for f in kept if id(subject) in f.bound]
-    return skipped_while_bound(id(subject), [f for f in frames if f.owner] or frames)
+    while subject is not None:
+        frames = [f for kept in replay.frames.seen.values() for f in kept if id(subject) in f.bound]
+        if guard := skipped_while_bound(id(subject), [f for f in frames if f.owner] or frames):
+            return guard
+        subject = next(subject.children(), None) if isinstance(subject, nn.ModuleList | nn.ModuleDict) else None
+    return None
 
 
 def _not_reached(replay: Replay, owner: Owner, attribute: str, level: int) -> Guard | None:
@@ -192,8 +194,14 @@ def _uses(file: str, node: ast.ClassDef, attribute: str) -> list[ast.AST]:
     found = [*source.reads.get(attribute, ()), *(call for call in source.getattrs if _spells(call.args[1], attribute))]
     found += [item for item in source.items_of_self if _spells(item.slice, attribute) or isinstance(item.slice, ast.Name)]
     found = [use for use in found if node.lineno <= use.lineno <= node.end_lineno and not _is_presence_test(use)
-             and getattr(use.parent, "attr", None) not in _BOOKKEEPING]
+             and not _is_bookkeeping(use)]
     return sorted(found, key=lambda use: (not _is_called(use), use.lineno, use.col_offset))
+
+
+def _is_bookkeeping(use: ast.AST) -> bool:
+    """A parameter's ``.to()`` has a result, and is a use; a module's may have none."""
+    name = getattr(use.parent, "attr", None)
+    return name in _BOOKKEEPING or (name == "to" and isinstance(use.parent.parent.parent, ast.Expr))
 
 
 def _spells(node: ast.expr, attribute: str) -> bool:

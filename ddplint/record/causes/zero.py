@@ -12,7 +12,10 @@ TINY = 1e-5
 PROPORTIONAL = 1e-3
 SCALED = "scaled-down"
 _PRODUCTS = {"mul", "__mul__", "__rmul__", "mul_", "__imul__", "linear", "matmul", "__matmul__", "mm", "bmm", "addmm", "baddbmm", "einsum",
-             "conv1d", "conv2d", "conv3d"}
+             "conv1d", "conv2d", "conv3d", "scaled_dot_product_attention"}
+_FACTORS = {"linear": (0, 2), "conv1d": (0, 2), "conv2d": (0, 2), "conv3d": (0, 2), "addmm": (1, 3), "baddbmm": (1, 3),
+            "scaled_dot_product_attention": (0, 3)}
+"""Which inputs of a product are multiplied, where not all are: a bias is added."""
 _JOINS = {"cat", "stack", "concat", "hstack", "vstack", "pad", "__setitem__", "index_put", "index_copy", "scatter", "where"}
 _SELECTIONS = {"__getitem__", "index_select", "narrow", "select", "gather", "take_along_dim", "masked_select", "split", "chunk"}
 _VIEWS = {"t", ".T", ".mT", "transpose", "view", "reshape", "permute", "unsqueeze", "squeeze", "expand", "__getitem__", "to",
@@ -39,12 +42,13 @@ def why_zero(replay: Replay, parameter: str) -> Cause | None:
 
 
 def _small_factor(op: Op, bit: int) -> float | None:
-    """The largest of the numbers by which a product scales the gradient down; None where the gradient gets lost otherwise."""
+    """The largest number by which a product can scale the gradient down; None where the gradient gets lost otherwise."""
     outer = max((_size(v) for v in op.results if v.grad), default=0.0)
-    for value in op.inputs if op.name in _PRODUCTS else ():
-        others = [other.largest for other in op.inputs if other is not value and other.largest]
-        if value.live & bit and others and _size(value) > PROPORTIONAL * outer * max(others):
-            return max(others)
+    factors = op.inputs[slice(*_FACTORS.get(op.name, (None,)))] if op.name in _PRODUCTS else []
+    for value in factors:
+        others = [other.largest for other in factors if other is not value and other.largest]
+        if value.live & bit and others and _size(value) > PROPORTIONAL * outer * math.prod(others):
+            return math.prod(others)
     return None
 
 
