@@ -82,7 +82,8 @@ def _record_all(spec: Spec, gang: Gang | Launch, evidence: Evidence, progress: L
 
 def _summary(spec: Spec) -> dict[str, Any]:
     return {"model": spec.model.get("_target_", ""), "world_size": spec.run.world_size, "steps": spec.run.steps,
-            "engine": spec.run.engine, "ddp": dict(spec.ddp), "seed": spec.run.seed}
+            "engine": spec.run.engine, "ddp": dict(spec.ddp), "seed": spec.run.seed,
+            **({} if spec.run.causes else {"causes": False})}
 
 
 def _record_scenario(spec: Spec, name: str, gang: Gang | Launch, evidence: Evidence) -> None:

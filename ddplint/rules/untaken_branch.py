@@ -23,7 +23,7 @@ def untaken_branch(arm: ArmView) -> Problem | None:
     When it is fine
         Arms for inference, export or debugging: accept them by their line.
     """
-    if arm.taken_in:
+    if arm.taken_in or arm.lost_in:
         return None
     return Problem(
         f"the arm '{arm.arm}' is taken in none of {count(len(arm.scenarios), 'scenario')}",

@@ -64,7 +64,8 @@ def cause_of(parameter: ParameterView) -> Cause:
     recorded = parameter.cause
     if recorded is not None:
         return recorded
-    terms, outputs = parameter.terms, parameter.outputs
+    arrive = {view.name for view in (*parameter.scenario.terms, *parameter.scenario.outputs) if view.in_total}
+    terms, outputs = ([name for name in names if name not in arrive] for names in (parameter.terms, parameter.outputs))
     if terms:
         return Cause("term-not-in-total", f"it is reached only by {listed(terms)}, which does not contribute to the total",
                      terms=terms)

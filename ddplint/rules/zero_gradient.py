@@ -36,8 +36,8 @@ def zero_gradient(parameter: ParameterView, *, steps: int = 3, relative: float =
     if not parameter.trainable or not parameter.numel or len(seen) < steps or parameter.nonfinite_at or not _is_zero(parameter, relative):
         return None
     exact, cause = parameter.always_zero, parameter.cause
-    if not exact and cause is not None and cause.kind == "scaled-down":
-        return None         # small, but no noise: a factor on the way is (LayerScale begins with 1e-6)
+    if not exact and (cause.kind == "scaled-down" if cause is not None else not parameter.scenario.run.causes_sought):
+        return None         # small, but no noise: a factor on the way is (LayerScale begins with 1e-6); or it may be
     small = "" if exact else f" ({parameter.relative_size:.0e} of the median)"
     return Problem(
         f"the gradient is {'zero' if exact else 'rounding noise'} at every one of {len(seen)} steps",

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ddplint.evidence import Branch, Cause, Evidence, Module, Place
+from ddplint.views.aspects import Absent
 from ddplint.views.scenario import ScenarioView
 from ddplint.views.table import GRADIENT, over_scenarios
 
@@ -17,6 +18,10 @@ class RunView:
         self.evidence, self.name = evidence, "run"
         self.scenarios = [ScenarioView(self, seen) for seen in evidence.scenarios]
         self._memo: dict[tuple, Any] = {}
+
+    @property
+    def causes_sought(self) -> bool:
+        return self.evidence.spec.get("causes") is not False
 
     def once(self, key: tuple, make: Callable[[], Any]) -> Any:
         """``make()``, worked out once for this run."""
@@ -212,6 +217,12 @@ class ArmView:
     @property
     def taken_in(self) -> list[str]:
         return list(dict.fromkeys(name for name, taken in self.seen if taken))
+
+    @property
+    def lost_in(self) -> list[str]:
+        """The scenarios that may have taken it: a rank was ended before it could tell."""
+        return self.run.once(("lost", "branches"), lambda: [
+            s.name for s in self.run.scenarios if (why := s.why_unknown("branches")) is not None and not isinstance(why, Absent)])
 
     @property
     def scenarios(self) -> list[str]:
