@@ -48,7 +48,8 @@ def _ties(scenario: "ScenarioView") -> str | None:
 def _differences(scenario: "ScenarioView") -> str | None:
     if scenario.joined:
         return "ranks are not compared under join"
-    stepped = any(step.phase in ("optimizer", "done") for step in scenario.steps())
+    stepped = scenario.events("optimizer-step") if scenario.seen.custom_step \
+        else any(step.phase in ("optimizer", "done") for step in scenario.steps())
     return None if stepped or scenario.differences else _ended(scenario, "no optimizer step was seen")
 
 
