@@ -37,7 +37,7 @@ def nonfinite_gradient(parameter: ParameterView) -> Problem | None:
         cause=cause or Cause("nonfinite", "an operation on its way to the loss has no finite slope"),
         remedy=FINDS_ITS_SCALE if severity == "note" else DOMAIN,
         severity=severity,
-        terms=sorted({*parameter.terms, *(cause.terms if cause else [])}),
+        terms=cause.terms if cause and cause.terms else parameter.terms,
         **ranks_and_steps(at),
         about=(f"nonfinite:{parameter.name}",),
     )

@@ -66,7 +66,17 @@ def why_blown(replay: Replay, bit: int = 0) -> Cause | None:
         also = [f"{spelled(op.name)} at {place.file}:{place.line}"] if place else []
         return Cause("nonfinite", f"{spelled(mask.name)} hides values that are not finite; backward still goes through them",
                      place_of(mask.site), mask.name, also=also)
-    return Cause("nonfinite", f"the derivative of {spelled(op.name)} is not finite here", place_of(op.site), op.name)
+    return Cause("nonfinite", f"the derivative of {spelled(op.name)} is not finite here", place_of(op.site), op.name,
+                 terms=_terms_after(replay, op))
+
+
+def _terms_after(replay: Replay, op: Op) -> list[str]:
+    """The terms that follow from what the operation gave."""
+    after = {id(value) for value in op.results}
+    for later in replay.tracer.ops[op.index + 1:]:
+        if any(id(value) in after for value in later.inputs):
+            after |= {id(value) for value in later.results}
+    return [name for name, value in replay.terms.items() if id(value) in after]
 
 
 def _finite(slope: float | None) -> bool:
