@@ -73,6 +73,19 @@ def test_a_failure_that_no_rule_names_is_told():
     assert [(f.rule, f.ranks) for f in report.findings] == [("rank-failure", [0, 1])]
 
 
+@pytest.mark.parametrize(("message", "step", "told"), [
+    ("linalg.svd: the input matrix contained non-finite values", 1, ["nonfinite-gradient"]),
+    ("the total norm is non-finite, so it cannot be clipped", 0, ["nonfinite-gradient"]),
+    ("no such file", 1, ["nonfinite-gradient", "rank-failure"]),
+])
+def test_an_exception_about_values_that_are_not_finite_is_told_by_what_made_them(message, step, told):
+    failure = {"kind": "raised", "phase": "forward", "step": step, "type": "RuntimeError", "message": message}
+    report = check(build.evidence({"parameters": {"a.weight": [2]}, "use": [["!"], ["1"]], "ranks": {0: {"failure": failure}},
+                                   "scenario": {"outcome": {"outcome": "error", "ranks": [0], "step": step, "message": message}}}),
+                   Judgement(rules={"gradient-flow": RuleSetting(severity="off")}))
+    assert sorted(f.rule for f in report.findings if f.severity == "error") == told
+
+
 def test_a_hang_is_explained_by_the_rank_that_raised():
     ranks = {0: {"failure": {"kind": "hung", "phase": "backward", "step": 0}},
              1: {"failure": {"kind": "raised", "phase": "terms", "step": 0, "type": "KeyError", "message": "'mask'"}}}

@@ -2,7 +2,7 @@
 
 from ddplint.evidence import Cause
 from ddplint.rules.base import Problem, rule
-from ddplint.rules.words import ranks_and_steps
+from ddplint.rules.words import died_of_it, ranks_and_steps
 from ddplint.views import ParameterView
 
 DOMAIN = "keep the argument inside the domain of the formula before it is applied (clamp, or an epsilon inside the root)"
@@ -40,6 +40,7 @@ def nonfinite_gradient(parameter: ParameterView) -> Problem | None:
         terms=cause.terms if cause and cause.terms else parameter.terms,
         **ranks_and_steps(at),
         about=(f"nonfinite:{parameter.name}",),
+        covers=died_of_it(parameter.scenario, first),
     )
 
 

@@ -4,7 +4,7 @@ import math
 
 from ddplint.evidence import Cause
 from ddplint.rules.base import Problem, rule
-from ddplint.rules.words import listed
+from ddplint.rules.words import died_of_it, listed
 from ddplint.views import LossView
 
 
@@ -43,5 +43,5 @@ def nonfinite_loss(loss: LossView) -> Problem | None:
         parameters=parameters, outputs=outputs, terms=terms,
         ranks=sorted({rank for rank, _ in at}), steps=[first],
         about=("nonfinite-loss",),
-        covers=tuple(f"nonfinite:{name}" for name in parameters),
+        covers=(*(f"nonfinite:{name}" for name in parameters), *died_of_it(loss.scenario, first)),
     )

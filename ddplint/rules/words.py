@@ -96,6 +96,12 @@ def ranks_and_steps(at: Iterable[tuple[int, int]]) -> dict[str, list[int]]:
     return {"ranks": sorted({rank for rank, _ in at}), "steps": sorted({step for _, step in at})}
 
 
+def died_of_it(scenario: ScenarioView, step: int) -> tuple[str, ...]:
+    """The subjects of a failure, in this step or a later one, that complains about values which are not finite."""
+    later = any((failure.step or 0) >= step for _, failure in scenario.failed_as.get("not-finite", ()))
+    return ("failure:not-finite", "failure:hang", "failure:collateral", "failure:collective", "sequence") if later else ()
+
+
 def remedy_for(cause: Cause) -> str:
     """What to do about a parameter without a gradient, by its cause."""
     names = "{group}"

@@ -31,6 +31,8 @@ MESSAGES = {
     "collective": ("distributed collective mismatch", "collective mismatch", "op.preamble.length <= op.nbytes",
                    "received data size doesn't match", "timed out", "timeout", "collectives mismatch"),
     "collateral": ("connection closed by peer", "connection reset by peer", "broken pipe", "socket closed"),
+    "not-finite": ("non-finite", "nonfinite", "contains nan", "contains either `inf`", "is nan", "float nan", "float infinity",
+                   "invalid values"),
 }
 
 
