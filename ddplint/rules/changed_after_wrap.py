@@ -67,5 +67,6 @@ def _problem(scenario: ScenarioView, what: str, changes: list[Change]) -> Proble
         ranks=[rank.rank for rank in scenario.ranks if rank.changes],
         steps=[step],
         about=tuple(f"change:{name}" for name in names),
-        covers=("desync", "failure:unfinished", "flag-needed", *(f"parameter:{name}" for name in names)),
+        covers=("desync", "failure:unfinished", "flag-needed", *(f"parameter:{name}" for name in names),
+                *(("loss",) if what in ("identity", "removed") else ())),       # all may be others now
     )

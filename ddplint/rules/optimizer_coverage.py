@@ -39,29 +39,42 @@ def optimizer_coverage(scenario: ScenarioView) -> list[Problem]:
         for what, names in rank.optimizer.items():
             if names and what in SAYS:
                 found.setdefault(what, list(names))
-    cleared = _cleared(scenario)
-    return ([cleared] if cleared else []) + [Problem(
+    return [*_cleared(scenario), *_never_stepped(scenario), *(Problem(
         SAYS[what][0],
         cause=scenario.cause("optimizer:") or Cause("optimizer", "the groups of the optimizer are built here" if place
                                                     else "the groups of the optimizer leave it out", place),
         remedy=SAYS[what][1],
         parameters=names,
         about=tuple(f"{'untrained' if what == 'missing' else 'optimizer'}:{name}" for name in names),
-    ) for what, names in found.items()]
+    ) for what, names in found.items())]
 
 
-def _cleared(scenario: ScenarioView) -> Problem | None:
+def _cleared(scenario: ScenarioView) -> list[Problem]:
     """In the user's own loop, an optimizer that steps when the gradients of the last backward are gone."""
     events = scenario.events("cleared")
     if not events:
-        return None
+        return []
     steps = sorted({event.step for _, event in events})
     uses = [use for (_, step), use in scenario.use.uses.items() if step in steps]
     names = scenario.names_of(i for i in range(scenario.use.count) if any(use[i] == NONZERO for use in uses))
-    return Problem(
+    return [Problem(
         f"the gradient is gone when the optimizer steps, in {numbered('step', steps)}",
         cause=Cause("cleared", CLEARED if events[0][1].detail else GONE, events[0][1].place, events[0][1].detail or None),
         remedy="clear the gradients before backward, or after the optimizer's step",
         parameters=names, ranks=sorted({rank for rank, _ in events}), steps=steps,
         about=tuple(f"untrained:{name}" for name in names),
-    )
+    )]
+
+
+def _never_stepped(scenario: ScenarioView) -> list[Problem]:
+    """In the user's own loop, gradients that no optimizer uses; it may be that more steps are accumulated than were run."""
+    if not scenario.seen.custom_step or scenario.failures or scenario.events("optimizer-step", "skipped") \
+            or not any(NONZERO in use for use in scenario.use.uses.values()):
+        return []
+    steps = sorted({step for _, step in scenario.use.uses})
+    return [Problem(
+        f"no optimizer steps in {numbered('step', steps)}",
+        cause=Cause("no-step", "gradients come, and no optimizer uses them"),
+        remedy="call optimizer.step(); where it is called every so many steps, set run.steps so that it is reached",
+        severity="note", steps=steps, about=("optimizer:step",),
+    )]

@@ -112,6 +112,7 @@ def remedy_for(cause: Cause) -> str:
         "term-not-in-total": f"add {terms} to the total, or freeze {names} before DDP is built",
         "severed": f"remove the cut, or freeze {names} before DDP is built",
         "checkpoint": "pass use_reentrant=False to checkpoint()",
+        "opaque": f"let the function's backward() return a gradient for {names}, or freeze it before DDP is built",
         "dead-end": f"use the result that is dropped, or do not build {names}",
         "not-used-by-module": f"use {names} in its module's forward, or do not build it",
         "module-not-called": f"call the module in every forward, or freeze or remove {names} before DDP is built",
