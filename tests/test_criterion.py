@@ -2,6 +2,7 @@
 
 import functools
 
+import torch
 from torch import nn
 
 from ddplint.record.criterion import criterion_parameters
@@ -56,3 +57,20 @@ def test_of_several_each_bears_its_class_name():
 def test_the_models_own_are_none_of_it():
     model = nn.Sequential(Margin())
     assert names(model[0], Wrapped(model), nn.CrossEntropyLoss(), model=model) == []
+
+
+def test_a_plain_tensor_that_wants_a_gradient_is_named_like_a_parameter():
+    class Uncertainty:
+        def __init__(self):
+            self.log_vars, self.weights = torch.zeros(2, requires_grad=True), [torch.ones(2), torch.ones(1, requires_grad=True)]
+
+        def __call__(self, outputs, batch):
+            return outputs * self.log_vars.exp()
+
+    class Module(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.log_vars = torch.zeros(2, requires_grad=True)
+    assert names(Uncertainty()) == ["criterion.log_vars", "criterion.weights.1"]
+    assert names(Module()) == ["criterion.log_vars"]
+    assert names(Wrapped(Uncertainty())) == ["criterion.log_vars", "criterion.weights.1"]

@@ -36,8 +36,8 @@ class Stray:
 
     name: str
     kind: str
-    """unregistered (an nn.Parameter reachable from the model), derived (one that an attribute of it was computed from), created-later,
-    or outside (belongs to no part of it)."""
+    """unregistered (an nn.Parameter reachable from the model), tensor (a plain one), buffer, derived (one that an attribute of it was
+    computed from), created-later, or outside (belongs to no part of it)."""
     in_optimizer: bool
     gradient: bool
     place: Place | None = None

@@ -61,6 +61,7 @@ class Construction:
         self._replace(nn.Module, "__setattr__", self._assigning)
         self._replace(nn.Module, "register_parameter", self._assigning)
         self._replace(nn.Module, "add_module", self._assigning)
+        self._replace(nn.Module, "register_buffer", self._assigning)
         self._replace(nn.Parameter, "__deepcopy__", self._copying)
         self._replace(dist, "get_rank", self._asking)
         self._replace(type(os.environ), "__getitem__", self._reading)
@@ -80,12 +81,12 @@ class Construction:
         self._undo.append(lambda: setattr(owner, name, original))
 
     def _assigning(self, original):
-        def assign(module, name, value=None):
-            if not isinstance(value, _PLAIN) and (sites := _sites()):
+        def assign(module, name, *value, **keywords):
+            if not all(isinstance(v, _PLAIN) for v in (*value, *keywords.values())) and (sites := _sites()):
                 self.assigned[id(module), name] = weakref.ref(module), sites
                 if self.wrapped:
                     self.late.setdefault((id(module), name), sites)
-            return original(module, name, value)
+            return original(module, name, *value, **keywords)
         return assign
 
     def _copying(self, original):

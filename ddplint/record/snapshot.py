@@ -4,8 +4,7 @@ import functools
 import inspect
 import linecache
 import re
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -13,9 +12,8 @@ from torch import nn
 from torch.nn.parameter import UninitializedTensorMixin
 
 from ddplint.evidence import Change, Model, Module, Parameter, Place, Stray
-from ddplint.record.source import is_own_file, is_user_file, place_at
-
-CONTAINERS = (list, tuple, set, dict)
+from ddplint.record.hidden import derived, hidden, name_outside
+from ddplint.record.source import is_user_file, place_at
 
 
 def snapshot(model: nn.Module) -> Model:
@@ -96,8 +94,8 @@ class Since:
     def strays(self, optimizer: torch.optim.Optimizer | None, reached: dict[int, torch.Tensor]) -> dict[int, Stray]:
         """Parameters outside of DDP's set that get a gradient or stand in the optimizer, by id of the tensor.
 
-        ``reached`` are the leaves that a loss depends on. A plain leaf tensor is no stray: users differentiate
-        with respect to inputs.
+        ``reached`` are the leaves that a loss depends on. A plain leaf tensor that no optimizer holds is no stray: users
+        differentiate with respect to inputs, and hand a dummy to a reentrant checkpoint.
         """
         in_optimizer = {id(p): p for g in optimizer.param_groups for p in g["params"]} if optimizer else {}
         candidates = {i: p for i, p in (reached | in_optimizer).items()
@@ -105,13 +103,14 @@ class Since:
         if not candidates:
             return {}
         registered = {id(p): name for name, p in self.model.named_parameters()}
-        hidden = {id(p): name for name, p in hidden_parameters(self.model)}
-        derived = {id(p): name for name, p in derived_parameters(self.model)}
+        held, computed = ({id(p): name for name, p in named(self.model)} for named in (hidden, derived))
+        buffers = {id(b) for b in self.model.buffers()}
         outside = self.outside()
         found = {}
         for i, p in candidates.items():
-            kind = "created-later" if i in registered else "unregistered" if i in hidden else "derived" if i in derived else "outside"
-            name = registered.get(i) or hidden.get(i) or derived.get(i) or outside_name(p, outside)
+            kind = "buffer" if i in buffers else "unregistered" if isinstance(p, nn.Parameter) else "tensor"
+            kind = "created-later" if i in registered else kind if i in held else "derived" if i in computed else "outside"
+            name = registered.get(i) or held.get(i) or computed.get(i) or name_outside(p, outside)
             if i in reached and p.requires_grad:
                 found[i] = Stray(name, kind, i in in_optimizer, True)
         return found
@@ -125,72 +124,6 @@ def _accumulator(parameter: nn.Parameter) -> Any:
         return parameter.view_as(parameter).grad_fn.next_functions[0][0]
 
 
-def hidden_parameters(model: nn.Module) -> Iterator[tuple[str, nn.Parameter]]:
-    """Parameters that are reachable from the model's attributes without being registered: in plain containers."""
-    registered = {id(p) for p in model.parameters()}
-    seen: set[int] = set()
-    for prefix, module in model.named_modules():
-        for name, value in vars(module).items():
-            if not name.startswith("_") or name not in _TORCH_ATTRIBUTES:
-                path = f"{prefix}.{name}" if prefix else name
-                for found, parameter in _inside(path, value, seen, 0):
-                    if id(parameter) not in registered:
-                        yield found, parameter
-
-
-def derived_parameters(model: nn.Module) -> Iterator[tuple[str, nn.Parameter]]:
-    """Parameters that live on only in what was computed from them: ``self.scale = nn.Parameter(...) * 0.1``."""
-    for prefix, module in model.named_modules():
-        for name, value in vars(module).items():
-            if isinstance(value, torch.Tensor) and value.grad_fn is not None:
-                yield from ((f"{prefix}.{name}" if prefix else name, leaf) for leaf in _leaves(value.grad_fn) if isinstance(leaf, nn.Parameter))
-
-
-def _leaves(node: Any, most: int = 100) -> Iterator[torch.Tensor]:
-    todo = [node]
-    for _ in range(most):
-        if not todo:
-            return
-        node = todo.pop()
-        if hasattr(node, "variable"):
-            yield node.variable
-        todo += [after for after, _ in node.next_functions if after is not None]
-
-
-def outside_name(parameter: nn.Parameter, outside: dict[int, str]) -> str:
-    """What a parameter is called that is not the model's; ``outside`` knows those of the loss."""
-    return outside.get(id(parameter)) or global_name(parameter) or f"parameter of shape {list(parameter.shape)}"
-
-
-def global_name(parameter: nn.Parameter) -> str | None:
-    """The dotted path of a parameter that the globals of the user's own modules hold, such as ``CRITERION.W``."""
-    for module in list(sys.modules.values()):
-        if not is_own_file(getattr(module, "__file__", None) or "<none>"):
-            continue
-        seen: set[int] = set()
-        for name, value in list(vars(module).items()):
-            for path, found in _inside(name, value, seen, 0):
-                if found is parameter:
-                    return path
-    return None
-
-
-_TORCH_ATTRIBUTES = set(vars(nn.Module()))
-
-
-def _inside(path: str, value: Any, seen: set[int], depth: int) -> Iterator[tuple[str, nn.Parameter]]:
-    if isinstance(value, nn.Parameter):
-        yield path, value
-    elif isinstance(value, nn.Module) and id(value) not in seen:
-        seen.add(id(value))
-        yield from ((f"{path}.{name}", p) for name, p in value.named_parameters())
-    elif isinstance(value, CONTAINERS) and depth < 4 and id(value) not in seen:
-        seen.add(id(value))
-        items = value.items() if isinstance(value, dict) else enumerate(value)
-        for key, item in items:
-            yield from _inside(f"{path}.{key}", item, seen, depth + 1)
-
-
 def optimizer_coverage(optimizer: torch.optim.Optimizer, model: nn.Module, outside: dict[int, str]) -> dict[str, list[str]]:
     """missing: trainable but in no group; twice: in two places; foreign: trainable, in a group, not of the model."""
     counts: dict[int, int] = {}
@@ -200,9 +133,9 @@ def optimizer_coverage(optimizer: torch.optim.Optimizer, model: nn.Module, outsi
     named = list(model.named_parameters())
     return {"missing": [name for name, p in named if p.requires_grad and id(p) not in counts],
             "twice": [name for name, p in named if counts.get(id(p), 0) > 1],
-            "foreign": _foreign(optimizer, {id(p) for _, p in named} | {id(p) for _, p in hidden_parameters(model)}, outside)}
+            "foreign": _foreign(optimizer, {id(p) for _, p in named} | {id(p) for _, p in hidden(model)}, outside)}
 
 
 def _foreign(optimizer: torch.optim.Optimizer, own: set[int], outside: dict[int, str]) -> list[str]:
     strangers = [p for group in optimizer.param_groups for p in group["params"] if id(p) not in own and p.requires_grad]
-    return [outside_name(p, outside) for p in strangers]
+    return [name_outside(p, outside) for p in strangers]

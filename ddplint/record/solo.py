@@ -88,7 +88,9 @@ class SoloRun:
         self.found: dict[str, Cause] = {}
         self.names: dict[int, str] = {}
         self.wrapped_parameters: set[int] = set()
-        self.strays: dict[int, tuple[nn.Parameter, Site | None]] = {}
+        self.strays: dict[int, tuple[torch.Tensor, Site | None]] = {}
+        self.held: set[int] = set()
+        """ids of what the optimizer holds."""
         self.initialised: dict[int, Site] = {}
         self.written: dict[int, Site] = {}
         """Memory -> where it was first written to after the wrap."""
@@ -156,6 +158,7 @@ class SoloRun:
             self.tracer.watchers.append(self._note_written)
             optimizer = self.program.make_optimizer(model)
             self.tracer.watchers.clear()
+        self.held = {id(p) for group in optimizer.param_groups for p in group["params"]}
         return Enactment(self.program, wrapper, optimizer, self.tracer, self.frames)
 
     # ------------------------------------------------------------------ steps
@@ -202,10 +205,10 @@ class SoloRun:
         return replay
 
     def _source_name(self, tensor: torch.Tensor) -> str | None:
-        """What the tracer calls a tensor that no operation made; notes parameters that DDP did not see."""
+        """What the tracer calls a tensor that no operation made; notes what is trained and DDP did not see."""
         key = id(tensor)
         if key not in self.wrapped_parameters and key not in self.strays \
-                and isinstance(tensor, nn.Parameter) and tensor.requires_grad:
+                and (isinstance(tensor, nn.Parameter) or key in self.held) and tensor.requires_grad:
             self.strays[key] = tensor, reader_of(tensor)
         return self.names.get(key)
 
@@ -254,7 +257,7 @@ class SoloRun:
             self.found[subject] = cause
 
 
-def reader_of(parameter: nn.Parameter) -> Site | None:
+def reader_of(parameter: torch.Tensor) -> Site | None:
     """The innermost user frame that is not a method of a module which owns the parameter."""
     for frame in stack():
         owner = frame.f_locals.get("self")

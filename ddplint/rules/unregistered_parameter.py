@@ -8,18 +8,22 @@ from ddplint.views.changes import took_place
 KINDS = {
     "unregistered": ("an attribute of the model that is not registered: a plain list or dict hides it from parameters()",
                      "use nn.ModuleList, nn.ModuleDict or nn.ParameterList"),
+    "tensor": ("an attribute of the model that is a plain tensor: requires_grad=True makes it none of parameters()",
+               "make it an nn.Parameter (several of them an nn.ParameterList or nn.ParameterDict)"),
+    "buffer": ("an attribute of the model that is registered as a buffer, and no buffer is one of parameters()",
+               "assign it as an nn.Parameter instead of registering it as a buffer"),
     "derived": ("an attribute of the model is computed from it while the model is built, and is no parameter itself",
                 "keep the parameter itself as the attribute, and compute with it in forward()"),
     "created-later": ("created after DDP was built, so it has no gradient hooks",
                       "create it before the model is wrapped and the optimizer is built"),
     "outside": ("it belongs to no part of the wrapped model",
-                "make it a submodule of the wrapped model, or wrap its module in a DistributedDataParallel of its own"),
+                "make it a part of the wrapped model, or wrap its module in a DistributedDataParallel of its own"),
 }
 
 
 @rule(severity="error", checks="steps", specific=88)
 def unregistered_parameter(scenario: ScenarioView) -> list[Problem]:
-    """An nn.Parameter gets gradients, but was not among the parameters when DDP was built.
+    """A parameter, or a tensor in the optimizer, gets gradients, but is none of those that DDP was built with.
 
     Why it matters
         DDP neither broadcasts nor averages it: every rank trains its own copy, and the checkpoint may not hold it at all.
@@ -31,7 +35,7 @@ def unregistered_parameter(scenario: ScenarioView) -> list[Problem]:
         self.mlps = nn.ModuleList(MLP(dim) for _ in range(4))
 
     When it is fine
-        A tensor that is optimised per rank on purpose (an adversarial input): a plain tensor is no finding.
+        A tensor that is optimised per rank on purpose (an adversarial input): a plain tensor that no optimizer holds is no finding.
     """
     strays: dict[str, Stray] = {}
     for rank in scenario.ranks:
