@@ -37,6 +37,14 @@ def written(name: str, args: tuple, kwargs: dict) -> torch.Tensor | None:
     return target if isinstance(target, torch.Tensor) else None
 
 
+def targets(name: str, args: tuple, kwargs: dict) -> list[torch.Tensor]:
+    """All that a call gives new numbers: also lists of tensors, and a tensor whose ``data`` is another's from here on."""
+    if name == ".data=" or (name.startswith("_foreach_") and name.endswith("_")):
+        return list(tensors_in(args[:1]))
+    target = written(name, args, kwargs)
+    return [] if target is None else [target]
+
+
 def storage_of(tensor: torch.Tensor) -> int | None:
     """The identity of a tensor's memory; None for sparse tensors and others without one."""
     try:

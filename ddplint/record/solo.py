@@ -24,7 +24,7 @@ from ddplint.record.enact import Enactment, phase
 from ddplint.record.firings import Firings
 from ddplint.record.frames import Frames
 from ddplint.record.gradmode import shown_to
-from ddplint.record.history import Op, Site, frame_site
+from ddplint.record.history import Op, Site, frame_site, here
 from ddplint.record.program import Program
 from ddplint.record.replay import Replay
 from ddplint.record.request import MISSING, NO_STEPS, ZERO, Request
@@ -136,11 +136,10 @@ class SoloRun:
             if isinstance(tensor, nn.Parameter) and op.site is not None:
                 self.initialised[id(tensor)] = op.site
 
-    def _note_written(self, op: Op, inputs: list, results: list) -> None:
-        """A parameter, or what shares its memory (``p.data``), that an operation wrote to or made after the wrap."""
-        for tensor in results:
-            if op.site is not None and isinstance(tensor, torch.Tensor) and op.name.endswith("_"):
-                self.written.setdefault(storage_of(tensor), op.site)
+    def _note_written(self, tensor: torch.Tensor) -> None:
+        """A parameter, or what shares its memory (``p.data``), that the user's code wrote to after the wrap."""
+        if (site := here()) is not None:
+            self.written.setdefault(storage_of(tensor), site)
 
     def _wrap(self) -> Enactment:
         model = self.model
@@ -154,10 +153,9 @@ class SoloRun:
         if self.request.firings:
             self.firings = Firings(model)
         self.wrapped_parameters = {id(p) for p in self.parameters.values()}
+        self.tracer.on_write = self._note_written if self.request.written else None
         with phase(self.tracer if self.request.written else None, self.frames, "build"):
-            self.tracer.watchers.append(self._note_written)
             optimizer = self.program.make_optimizer(model)
-            self.tracer.watchers.clear()
         self.held = {id(p) for group in optimizer.param_groups for p in group["params"]}
         return Enactment(self.program, wrapper, optimizer, self.tracer, self.frames)
 
@@ -196,8 +194,6 @@ class SoloRun:
                         initialised=self.initialised, wrapped=self.wrapped, blown=self.blown)
         if kinds - {MISSING} or self.request.terms or self.request.loss:
             replay.slopes = Slopes(self.tracer)
-        if self.request.written:
-            self.tracer.watchers.append(self._note_written)
         if MISSING in kinds or self.request.outputs or self.request.uses:
             self.frames.bits_of = lambda tensor: self.tracer.value_of(tensor).data
         if MISSING in kinds or self.request.modules:

@@ -25,6 +25,7 @@ from ddplint.record.calls import (
     name_of,
     numbers_in,
     storage_of,
+    targets,
     tensors_in,
     written,
 )
@@ -60,6 +61,8 @@ class Tracer(TorchFunctionMode):
         """id of a tensor whose requires_grad was switched off -> the user's outermost line, which names what is frozen."""
         self.grad_mode_site: Callable[[], Site | None] = here
         self.on_backward: Callable[[list], None] = lambda roots: None
+        self.on_write: Callable[[torch.Tensor], None] | None = None
+        """Called with each tensor that is written to, parameters included."""
         self.clock = 0
         self.watchers: list[Callable[[Op, list, list], None]] = []
         self._storages: dict[int, tuple[Any, Value]] = {}
@@ -132,6 +135,8 @@ class Tracer(TorchFunctionMode):
             return self.quietly(func, args, kwargs)
         before = [self.value_of(tensor) for tensor in inputs]
         result = func(*args, **kwargs)
+        for tensor in targets(name, args, kwargs) if self.on_write is not None else ():
+            self.on_write(tensor)
         target = written(name, args, kwargs)
         if target is None and name not in LEAVES_TORCH and result is not None and inputs and result is inputs[0]:
             return result

@@ -10,7 +10,7 @@ REMEDIES = {
     "no-sync": "leave no_sync for the last backward before optimizer.step()",
     "update-left-out": "let all ranks decide alike whether to make the optimizer's step: all_reduce what the decision hangs on",
     "several-backwards": "add the losses up and call backward() once, or run the wrapped forward again before each",
-    "written": "set values before DDP is built, which broadcasts them, or let all ranks write the same",
+    "written": "let all ranks write the same (draw it under one seed, or broadcast it afterwards), or wrap the model again: DDP broadcasts when it is built",
 }
 
 
