@@ -75,6 +75,8 @@ def _request(seen: ScenarioSeen, rank: RankSeen, model: Model, poisoned: int | N
         steps.add(step)
     request.written = _written(seen)
     steps |= {seen.differences[0].step} if request.written else set()
+    request.buffers = _diverging_buffers(seen, model)
+    steps |= {max(0, seen.differences[0].step - 1), seen.differences[0].step} if request.buffers else set()     # compared before the forward writes them
     _ask_rest(request, seen, rank, model)
     first_failing = rank.failure.step if rank.failure is not None and rank.failure.step is not None else 0
     request.steps = sorted(steps) or [first_failing]
@@ -95,6 +97,13 @@ def _written(seen: ScenarioSeen) -> list[str]:
     first = seen.differences[0].step if seen.differences else None
     found = {d.what: d.names for d in seen.differences if d.step == first}
     return found.get("parameters", []) if "gradients" not in found else []
+
+
+def _diverging_buffers(seen: ScenarioSeen, model: Model) -> list[str]:
+    """Buffers that drift first, and are not the statistics of a BatchNorm, which its forward in train mode only writes."""
+    first = [d for d in seen.differences if d.step == seen.differences[0].step]
+    statistics = {m.name for m in model.modules if m.batchnorm}
+    return [name for d in first for name in d.names if {d.what for d in first} == {"buffers"} and name.rpartition(".")[0] not in statistics]
 
 
 def _ask_structure(request: Request, graph: Graph, step: StepSeen, missing: set[str], names: list[str]) -> set[int]:
@@ -142,6 +151,7 @@ def _subjects(request: Request) -> set[tuple[str, str]]:
               "use": [":".join(pair) for pair in request.uses],
               "mismatch": request.mismatched[:1], "loss": ["loss"] if request.loss else [],
               "update": ["update"] if request.update else [], "written": request.written[:1],
+              "buffers": request.buffers[:1],
               "inplace": ["inplace"] if request.inplace else [], "batches": ["batches"] if request.batches else [], "firings": ["firings"] if request.firings else []}
     return {(kind, name) for kind, names in groups.items() for name in names}
 
@@ -162,4 +172,5 @@ def _narrow(request: Request, subjects: set[tuple[str, str]]) -> None:
     request.batches = request.batches and ("batches", "batches") in subjects
     request.update = request.update if ("update", "update") in subjects else []
     request.written = request.written if ("written", (request.written or [""])[0]) in subjects else []
+    request.buffers = request.buffers if ("buffers", (request.buffers or [""])[0]) in subjects else []
     request.inplace = request.inplace and ("inplace", "inplace") in subjects

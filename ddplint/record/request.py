@@ -31,6 +31,8 @@ class Request:
     """The file and line of an optimizer's step that other ranks make and this one does not. Answered as ``ranks:``."""
     written: list[str] = field(default_factory=list)
     """Parameters whose values differ between the ranks though their gradients do not. Answered as ``ranks:``."""
+    buffers: list[str] = field(default_factory=list)
+    """Buffers whose values differ between the ranks. Answered as ``buffers:``."""
     strays: list[str] = field(default_factory=list)
     """Names of parameters outside of DDP's set, or ``*`` for every one that is read. Answered as ``stray:NAME``."""
     changes: list[str] = field(default_factory=list)

@@ -80,7 +80,8 @@ def uncompiled() -> contextlib.AbstractContextManager:
 class SoloRun:
     def __init__(self, program: Program, request: Request):
         self.program, self.request = program, request
-        subjects = [*request.parameters, *(f"use:{p}:{m}" for p, m in request.uses), *([ANY] if request.loss or request.terms else [])]
+        subjects = [*request.parameters, *(f"use:{p}:{m}" for p, m in request.uses), *request.buffers,
+                    *([ANY] if request.loss or request.terms else [])]
         self.frames, self.construction = Frames(), Construction()
         self.tracer = Tracer({name: i for i, name in enumerate(subjects)}, self._source_name, self.frames.depth)
         self.tracer.keep_saved = request.inplace
@@ -153,8 +154,9 @@ class SoloRun:
         if self.request.firings:
             self.firings = Firings(model)
         self.wrapped_parameters = {id(p) for p in self.parameters.values()}
-        self.tracer.on_write = self._note_written if self.request.written else None
-        with phase(self.tracer if self.request.written else None, self.frames, "build"):
+        watched = self.request.written or self.request.buffers
+        self.tracer.on_write = self._note_written if watched else None
+        with phase(self.tracer if watched else None, self.frames, "build"):
             optimizer = self.program.make_optimizer(model)
         self.held = {id(p) for group in optimizer.param_groups for p in group["params"]}
         return Enactment(self.program, wrapper, optimizer, self.tracer, self.frames)
@@ -236,6 +238,8 @@ class SoloRun:
             self._ask("ranks:", uneven.why_no_update, replay, *request.update)
         if request.written:
             self._ask("ranks:", building.why_written, self.parameters, self.written, request.written)
+        if request.buffers:
+            self._ask("buffers:", building.why_buffers_differ, replay, self.written)
         for name in request.changes:
             self._ask(f"change:{name}", strays.why_changed, self.model, self.construction, self.wrapped, name)
         if replay.slopes is not None and self.blown is None:

@@ -32,7 +32,8 @@ def ranks_diverge(scenario: ScenarioView) -> list[Problem]:
 
     When it is fine
         Under Join the gradients of a rank that has finished differ; they are not compared there. Buffers that are
-        meant to differ (a queue per rank): accept them; with broadcast_buffers=False they are a note.
+        meant to differ (a queue per rank): accept them. With broadcast_buffers=False statistics that the loss does not
+        read are a note, and what it is computed with (a codebook) is a warning.
     """
     found = sorted(scenario.differences, key=lambda d: (d.step, WEIGHT.get(d.what, 3)))
     if not found:
@@ -40,13 +41,14 @@ def ranks_diverge(scenario: ScenarioView) -> list[Problem]:
     first = found[0]
     names = list(dict.fromkeys(name for d in found if d.what == first.what for name in d.names))
     kinds = list(dict.fromkeys(d.what for d in found))
-    cause = scenario.cause("ranks:") or _unhooked(scenario, names) or _unsynchronised(scenario, first.step) \
+    local = kinds == ["buffers"] and scenario.ddp.get("broadcast_buffers") is False
+    cause = (scenario.cause("buffers:") if local else None) or scenario.cause("ranks:") or _unhooked(scenario, names) or _unsynchronised(scenario, first.step) \
         or _second_backward(scenario, first.step) or scenario.cause(*(f"parameter:{name}" for name in names)) or _fewer_updates(scenario, first.step)
     return [Problem(
         f"{' and '.join(kinds)} differ between the ranks from step {first.step} on",
         cause=cause or Cause("unknown", _unknown(first.what)),
         remedy=_remedy(first, cause.kind if cause else ""),
-        severity="note" if kinds == ["buffers"] and scenario.ddp.get("broadcast_buffers") is False else None,
+        severity=None if not local else "warning" if cause and cause.kind == "diverging-state" else "note",
         parameters=[] if first.what == "buffers" else names,
         modules=sorted({name.rpartition(".")[0] or name for name in names}) if first.what == "buffers" else [],
         ranks=[rank.rank for rank in scenario.ranks],
@@ -110,6 +112,8 @@ def _unknown(what: str) -> str:
 
 
 def _remedy(first: Difference, cause: str) -> str:
+    if cause == "diverging-state":
+        return "all_reduce what they are computed from (counts and sums) before they are written, leave ddp.broadcast_buffers on, or accept them"
     if first.what == "buffers":
         return "leave ddp.broadcast_buffers on, use SyncBatchNorm, or accept buffers that are meant to differ"
     return REMEDIES.get(cause, "send every forward through the DDP wrapper, and wrap again after the model was changed")

@@ -11,6 +11,7 @@ from ddplint.record.causes.guards import place_of
 from ddplint.record.construction import Construction
 from ddplint.record.frames import Frames
 from ddplint.record.history import Site
+from ddplint.record.replay import Replay
 
 
 def why_uninitialized(model: nn.Module, construction: Construction, name: str) -> Cause:
@@ -50,6 +51,21 @@ def why_written(parameters: dict[str, nn.Parameter], written: dict[int, Site], n
     """Where the values of parameters were written by each rank on its own, though DDP broadcasts them at the wrap only."""
     site = next((site for name in names if (site := written.get(storage_of(parameters[name]))) is not None), None)
     return Cause("written", "each rank writes values of its own here, after DDP was built", place_of(site)) if site else None
+
+
+def why_buffers_differ(replay: Replay, written: dict[int, Site]) -> Cause | None:
+    """Where buffers were written by each rank on its own; first those that the loss is computed with."""
+    buffers, totals = dict(replay.model.named_buffers()), [part.total for part in (replay, *replay.parts) if part.total is not None]
+    names = [name for name in replay.request.buffers if name in buffers]
+    read = [name for name in names if any(total.data & replay.bit(name) for total in totals)]
+    for name in (*read, *names):
+        module, _, attribute = name.rpartition(".")
+        site = written.get(storage_of(buffers[name])) or replay.construction.late_site(replay.module(module), attribute)
+        if site is not None and name in read:
+            return Cause("diverging-state", f"each rank writes values of its own to '{name}' here, and computes its loss with them", place_of(site))
+        if site is not None:
+            return Cause("written", f"each rank writes values of its own to '{name}' here", place_of(site))
+    return None
 
 
 # ---------------------------------------------------------------------- ranks that build differently
