@@ -9,6 +9,7 @@ import torch
 from torch import nn
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
+from ddplint.record.causes.updates import Updates
 from ddplint.record.frames import Frames
 from ddplint.record.history import Op, frame_site, here
 from ddplint.record.leaves import leaves
@@ -21,7 +22,9 @@ from ddplint.record.trace import Tracer
 class Enactment:
     """Runs steps of a wrapped model. ``traced`` says whether a step is looked at, or only has to happen."""
 
-    def __init__(self, program: Program, wrapper: nn.Module, optimizer: Any, tracer: Tracer, frames: Frames):
+    def __init__(self, program: Program, wrapper: nn.Module, optimizer: Any, tracer: Tracer, frames: Frames,
+                 updates: Updates | None = None):
+        self.updates = updates
         self.program, self.wrapper, self.optimizer, self.tracer, self.frames = program, wrapper, optimizer, tracer, frames
         self.names = {id(module): name for name, module in program.model.named_modules()}
         self.called: set[str] = set()
@@ -141,6 +144,8 @@ class Enactment:
                  nn.modules.module.register_module_forward_hook(self._leaving, always_call=True),
                  register_optimizer_step_pre_hook(lambda *_: phases.append(self.tracer.pause())),
                  register_optimizer_step_post_hook(lambda *_: self.tracer.start(phases.pop()))]
+        if self.updates is not None:
+            hooks += [register_optimizer_step_pre_hook(self.updates.before), register_optimizer_step_post_hook(self.updates.after)]
         try:
             yield
         finally:

@@ -118,7 +118,7 @@ class Observation:
         with optimizer_places() as places:
             self.optimizer = self.program.make_optimizer(model)
         if self.optimizer.param_groups:
-            self.send("optimizer", (optimizer_coverage(self.optimizer, model, self.program.outside()), places[0] if places else None))
+            self.send("optimizer", (optimizer_coverage(self.optimizer, model, self.program.outside()), next(iter(places.values()), None)))
 
     # ------------------------------------------------------------------ one step
 

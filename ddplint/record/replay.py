@@ -58,7 +58,7 @@ class Replay:
     backward: Site | None = None
     """The user's line that called backward(), in a loop of their own."""
     blown: Cause | None = None
-    """Why gradients were not finite in an earlier step, from which parameters are not finite now."""
+    """Why gradients, or an update, were not finite in an earlier step, from which parameters are not finite now."""
     error: BaseException | None = None
     memo: dict[Any, Any] = field(default_factory=dict)
     """What decisions have worked out and others can use."""

@@ -19,6 +19,7 @@ from ddplint.evidence import Cause
 from ddplint.record.calls import storage_of
 from ddplint.record.causes import building, decide, inplace, strays, uneven
 from ddplint.record.causes.nonfinite import why_blown
+from ddplint.record.causes.updates import Updates
 from ddplint.record.construction import Construction
 from ddplint.record.enact import Enactment, phase
 from ddplint.record.firings import Firings
@@ -31,6 +32,7 @@ from ddplint.record.request import MISSING, NO_STEPS, ZERO, Request
 from ddplint.record.slopes import Slopes
 from ddplint.record.source import adopt, set_folder, stack
 from ddplint.record.trace import ANY, Tracer
+from ddplint.record.wrap import optimizer_places
 from ddplint.spec import Spec
 
 Send = Callable[[str, Any], None]
@@ -78,6 +80,9 @@ def uncompiled() -> contextlib.AbstractContextManager:
 
 
 class SoloRun:
+    values = True
+    """Whether tensors hold numbers."""
+
     def __init__(self, program: Program, request: Request):
         self.program, self.request = program, request
         subjects = [*request.parameters, *(f"use:{p}:{m}" for p, m in request.uses), *request.buffers,
@@ -99,6 +104,7 @@ class SoloRun:
         """What ended the run before its last step."""
         self.blown: Cause | None = None
         self.firings: Firings | None = None
+        self.updates: Updates | None = None
 
     def causes(self) -> dict[str, Cause]:
         self.program.resolve()
@@ -156,12 +162,17 @@ class SoloRun:
         self.wrapped_parameters = {id(p) for p in self.parameters.values()}
         watched = self.request.written or self.request.buffers
         self.tracer.on_write = self._note_written if watched else None
-        with phase(self.tracer if watched else None, self.frames, "build"):
+        with phase(self.tracer if watched else None, self.frames, "build"), optimizer_places() as places:
             optimizer = self.program.make_optimizer(model)
         self.held = {id(p) for group in optimizer.param_groups for p in group["params"]}
-        return Enactment(self.program, wrapper, optimizer, self.tracer, self.frames)
+        self.updates = Updates(model, places) if self._asks_for_values() else None
+        return Enactment(self.program, wrapper, optimizer, self.tracer, self.frames, self.updates)
 
     # ------------------------------------------------------------------ steps
+
+    def _asks_for_values(self) -> bool:
+        asked = set(self.request.parameters.values()) - {MISSING} or self.request.terms or self.request.loss
+        return self.values and bool(asked)
 
     def _wants_steps(self) -> bool:
         return any(value for name, value in vars(self.request).items() if name not in NO_STEPS)
@@ -193,8 +204,8 @@ class SoloRun:
         model, kinds = self.model, set(self.request.parameters.values())
         self.names = {id(t): name for named in (model.named_parameters, model.named_buffers) for name, t in named()}
         replay = Replay(self.request, self.program, model, self.tracer, self.frames, self.construction, self.parameters, step,
-                        initialised=self.initialised, wrapped=self.wrapped, blown=self.blown)
-        if kinds - {MISSING} or self.request.terms or self.request.loss:
+                        initialised=self.initialised, wrapped=self.wrapped, blown=self.blown or (self.updates and self.updates.overshot))
+        if self._asks_for_values():
             replay.slopes = Slopes(self.tracer)
         if MISSING in kinds or self.request.outputs or self.request.uses:
             self.frames.bits_of = lambda tensor: self.tracer.value_of(tensor).data

@@ -41,13 +41,13 @@ def wrap(model: torch.nn.Module, keywords: dict[str, Any], device: torch.device,
 
 
 @contextlib.contextmanager
-def optimizer_places() -> Iterator[list[Place | None]]:
-    """The user's lines at which optimizers are constructed inside the block."""
-    places: list[Place | None] = []
+def optimizer_places() -> Iterator[dict[int, Place | None]]:
+    """The user's lines at which optimizers are constructed inside the block, in order, by the optimizer's id."""
+    places: dict[int, Place | None] = {}
     original = torch.optim.Optimizer.__init__
 
     def constructed(optimizer: torch.optim.Optimizer, *args: Any, **kwargs: Any) -> None:
-        places.append(user_place())
+        places[id(optimizer)] = user_place()
         original(optimizer, *args, **kwargs)
     torch.optim.Optimizer.__init__ = constructed
     try:

@@ -7,6 +7,11 @@ from ddplint.rules.base import Problem, rule
 from ddplint.rules.words import died_of_it, listed
 from ddplint.views import LossView
 
+REMEDIES = {
+    "eps-underflow": "give the optimizer an eps that the dtype can hold (1e-4 in float16), or keep the weights in float32 (autocast computes in half precision)",
+    "update-overflow": "lower the learning rate, warm it up, clip the gradients, or keep the weights in float32",
+}
+
 
 @rule(severity="error", checks=("loss", "values"), specific=95)
 def nonfinite_loss(loss: LossView) -> Problem | None:
@@ -35,11 +40,11 @@ def nonfinite_loss(loss: LossView) -> Problem | None:
     terms = sorted({name for place in at for name in bad[place]})
     outputs = sorted({name for place in at for name in loss.scenario.step(place).nonfinite_outputs})
     parameters = loss.scenario.nonfinite_names(at)
+    cause = loss.scenario.cause(*(f"term:{name}" for name in terms), *(f"output:{name}" for name in outputs), "loss:")
     return Problem(
         f"{'term ' + listed(terms) if terms else 'the total'} is NaN or infinite, first in {{steps}} on {{ranks}}",
-        cause=loss.scenario.cause(*(f"term:{name}" for name in terms), *(f"output:{name}" for name in outputs), "loss:")
-        or Cause("nonfinite", "its formula leaves its domain for this batch"),
-        remedy="guard the formula: clamp the divisor, add an epsilon, or compute in float32",
+        cause=cause or Cause("nonfinite", "its formula leaves its domain for this batch"),
+        remedy=REMEDIES.get(cause.kind if cause else "", "guard the formula: clamp the divisor, add an epsilon, or compute in float32"),
         parameters=parameters, outputs=outputs, terms=terms,
         ranks=sorted({rank for rank, _ in at}), steps=[first],
         about=("nonfinite-loss",),

@@ -18,7 +18,7 @@ def why_nonfinite_value(replay: Replay, value: Value | None) -> Cause | None:
     if value is None or value.state == FINITE:
         return None
     births = [op for i, op in enumerate(replay.tracer.births) if value.births >> i & 1]
-    if births:
+    if births and not any(v.name in replay.parameters and v.state not in ("", FINITE) for v in births[0].inputs):
         return _born(births[0], births[1:])
     return _given(replay, value)
 

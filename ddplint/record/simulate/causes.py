@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from ddplint.record.replay import Replay
+from ddplint.record.enact import Enactment
 from ddplint.record.request import Request
 from ddplint.record.simulate.program import FakeProgram
 from ddplint.record.simulate.reducer import installed
@@ -14,14 +14,9 @@ from ddplint.spec import Spec
 
 
 class FakeSoloRun(SoloRun):
-    def _replay(self, step: int) -> Replay:
-        replay = super()._replay(step)
-        if replay.slopes is not None:               # where gradients die or blow up, only values tell
-            replay.slopes = None
-            self.tracer.watchers.clear()
-        return replay
+    values = False          # where gradients die or blow up, only values tell
 
-    def _update(self, replay: Replay) -> None:
+    def _update(self, enactment: Enactment) -> None:
         """No number changes."""
 
 
