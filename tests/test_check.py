@@ -63,6 +63,22 @@ def test_a_dropped_term_explains_its_parameters_and_outputs():
     assert report.findings[0].explains == {"rank-failure": 1, "unused-parameter": 2}
 
 
+def test_where_one_line_drops_all_terms_the_loss_tells_it_once():
+    def report_of(line_of_aux):
+        places = {"ce": 9, "aux": line_of_aux}
+        causes = {f"term:{name}": {"kind": "term-not-in-total", "text": "copied", "operation": "tensor", "place": {"file": "loss.py", "line": line}}
+                  for name, line in places.items()}
+        return judge({"parameters": {"a.weight": [2]}, "use": [["."], ["."]], "scenario": {"causes": causes},
+                      "outputs": {"out": {"behind": "all", "terms": ["ce", "aux"]}},
+                      "terms": {name: {"reach": "all", "in_total": False, "value": 1.0} for name in places}})
+    told = report_of(9).findings
+    assert [finding.rule for finding in told] == ["loss-without-grad"]
+    assert told[0].terms == ["aux", "ce"]
+    assert told[0].explains["dropped-loss-term"] == 2
+    assert [(finding.rule, finding.terms) for finding in report_of(12).findings] == \
+        [("loss-without-grad", ["aux", "ce"]), ("dropped-loss-term", ["aux"])]
+
+
 def test_a_rule_that_is_off_explains_nothing():
     report = judge(HEADLESS, unused_parameter=RuleSetting(severity="off"))
     assert [finding.rule for finding in report.findings] == ["unused-output"]

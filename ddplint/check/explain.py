@@ -10,7 +10,7 @@ def explain(raised: list[Raised]) -> None:
     """Set ``explained_by``, ``explains``, ``ends_ddp``. A problem is explained where more specific ones tell all it is about."""
     told: dict[str, dict[str, tuple[int, Raised]]] = {}
     """Scenario -> subject -> (how specific, who tells it)."""
-    for one in sorted(raised, key=lambda r: -r.rule.specific):
+    for one in sorted(raised, key=lambda r: -r.specific):
         speaker = _speaker(one, told)
         teller = speaker or one
         teller.ends_ddp = teller.ends_ddp or any(subject.startswith(FAILURE) for subject in one.about)
@@ -22,7 +22,7 @@ def explain(raised: list[Raised]) -> None:
         for scenario in one.scenarios:
             subjects = told.setdefault(scenario, {})
             for subject in _tells(one):
-                subjects.setdefault(subject, (one.rule.specific, one))
+                subjects.setdefault(subject, (one.specific, one))
 
 
 def _tells(one: Raised) -> list[str]:
@@ -40,7 +40,7 @@ def _speaker(one: Raised, told: dict[str, dict[str, tuple[int, Raised]]]) -> Rai
     for scenario in one.scenarios:
         for subject in one.about:
             specific, teller = told.get(scenario, {}).get(subject, (-1, None))
-            if teller is None or specific <= one.rule.specific:
+            if teller is None or specific <= one.specific:
                 return None
             first = first or teller
     return first

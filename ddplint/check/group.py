@@ -48,7 +48,7 @@ def _names(one: Raised) -> list[str]:
 def _rank(finding: Finding, story: list[Raised]) -> tuple:
     known = finding.cause is not None and finding.cause.place is not None
     return (finding.accepted is not None, SEVERITY.get(finding.severity, 3), not any(one.ends_ddp for one in story),
-            -story[0].rule.specific, not known, -len(finding.parameters), finding.rule, finding.group, finding.scenarios, finding.message)
+            -story[0].specific, not known, -len(finding.parameters), finding.rule, finding.group, finding.scenarios, finding.message)
 
 
 class Shaper:

@@ -27,6 +27,11 @@ class Raised:
     """It tells a failure that DDP met, its own or one that it explains."""
 
     @property
+    def specific(self) -> int:
+        """Of two that tell one fault the more specific speaks."""
+        return self.rule.specific if self.problem.specific is None else self.problem.specific
+
+    @property
     def speaks(self) -> bool:
         return self.explained_by is None
 

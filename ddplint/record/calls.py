@@ -11,6 +11,8 @@ DETACHING = {"detach", ".data"}
 CREATING = {"zeros_like", "ones_like", "empty_like", "rand_like", "randn_like", "randint_like", "full_like",
             "new_zeros", "new_ones", "new_full", "new_empty", "new_tensor"}
 """Calls that take nothing but shape and kind from a tensor."""
+COPYING = {"tensor", "new_tensor"}
+"""Calls that take the numbers of tensors and never their graph, even where the copy requires a gradient."""
 NO_DATA = {"requires_grad_", "retain_grad", "register_hook", "share_memory_",
            "size", "stride", "dim", "numel", "is_floating_point", "is_complex",
            ".grad_fn", ".grad", ".grad=", ".requires_grad", ".requires_grad=", ".shape", "._base", ".is_leaf"}

@@ -16,6 +16,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from torch.overrides import TorchFunctionMode
 
 from ddplint.record.calls import (
+    COPYING,
     CREATING,
     DETACHING,
     FREEZING,
@@ -146,7 +147,7 @@ class Tracer(TorchFunctionMode):
         if results or name in LEAVES_TORCH:
             if target is not None and name in OVERWRITING:
                 before = before[1:]
-            self.note(name, before, inputs, results, tuple(numbers_in((args, kwargs))), target)
+            self.note(name, before, inputs, results, tuple(numbers_in((args, kwargs))), target, name in COPYING)
         return result
 
     @contextlib.contextmanager

@@ -46,6 +46,8 @@ class Problem(Subjects):
     Default: the view itself."""
     covers: tuple[str, ...] = ()
     """What else this problem tells, so that less specific rules need not: ``failure:unfinished``, ``desync``, ..."""
+    specific: int | None = None
+    """None: the rule's own."""
 
 
 @dataclass(frozen=True)
