@@ -43,6 +43,11 @@ def facts_of(program: str) -> tuple[dict, int]:
     return constants, next(i for i, line in enumerate(text.splitlines(), 1) if line.endswith("# here"))
 
 
+def test_what_scales_the_total_or_is_not_in_it_is_not_added_to_it():
+    kinds = {subject: cause.kind for subject, cause in causes_of("balance_of_hard_counts", terms=["balance", "scale", "hits"]).items()}
+    assert kinds == {"term:balance": "ungraphed", "term:scale": "severed", "term:hits": "severed"}
+
+
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_cause(program):
     facts, line = facts_of(program)

@@ -8,7 +8,7 @@ from ddplint.views import TermView
 
 @rule(severity="error", checks="terms", specific=80)
 def dropped_loss_term(term: TermView) -> Problem | None:
-    """A loss term has a graph, but contributes nothing to the total.
+    """A loss term has a graph, but contributes nothing to the total; or it is added to it without a gradient.
 
     Why it matters
         The term looks alive in the log while nothing learns from it: it was left out of the sum, added as .item() or
@@ -22,11 +22,13 @@ def dropped_loss_term(term: TermView) -> Problem | None:
         loss = terms["l1"] + 0.1 * terms["adversarial"]
 
     When it is fine
-        A term without a graph that is not in the total is a metric, and no finding. One with a graph that strands no
+        A term without a graph that is not in the total is a metric, and no finding; nor is a constant one. One with a graph that strands no
         parameter and has no output of its own may be one too: a warning (detach it, and it is silent). A term that another scenario
         counts in, and that strands no parameter here, is a schedule, and no finding.
     """
-    if not term.differentiable or term.contributes_at:
+    if not term.differentiable:
+        return _without_gradient(term)
+    if term.contributes_at:
         return None
     stranded = term.stranded
     if not stranded and term.contributes_in:
@@ -47,6 +49,21 @@ def dropped_loss_term(term: TermView) -> Problem | None:
         steps=term.steps,
         covers=(*(f"{what}:{name}" for name in stranded for what in ("parameter", "untrained")), *(f"output:{name}" for name in term.own_outputs),
                 *(f"shared:{name}" for name in term.parameters), *(() if zero else unfinished(term.scenario))),
+    )
+
+
+def _without_gradient(term: TermView) -> Problem | None:
+    """It depends on parameters and is added up, and no gradient comes back in any step: a balance loss made of counts."""
+    others = (other for scenario in term.scenario.run.scenarios for other in scenario.terms if other.name == term.name)
+    if term.cause is None or term.cause.kind != "ungraphed" or any(other.differentiable for other in others):
+        return None
+    return Problem(
+        "is added to the total, but has no gradient: it trains nothing",
+        severity="warning",
+        cause=term.cause,
+        remedy=f"compute '{term.name}' from what has a gradient (probabilities in place of counts and indices, no detach()), or leave it out of the total",
+        ranks=term.ranks,
+        steps=term.steps,
     )
 
 

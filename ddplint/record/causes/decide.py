@@ -16,6 +16,7 @@ from ddplint.record.causes.flow import (
 )
 from ddplint.record.causes.nonfinite import why_nonfinite_gradient, why_nonfinite_value
 from ddplint.record.causes.uncalled import explain_uncalled, explain_unread
+from ddplint.record.causes.ungraphed import why_ungraphed
 from ddplint.record.causes.zero import why_zero, why_zero_term
 from ddplint.record.replay import Replay
 from ddplint.record.request import MISSING, ZERO
@@ -106,7 +107,7 @@ def why_term(replay: Replay, name: str) -> Cause | None:
     if cause := why_nonfinite_value(replay, value):
         return cause
     if not replay.term_graph.get(name):
-        return severed_value(replay, value) or constant(value, f"term '{name}'")
+        return why_ungraphed(replay, name) or severed_value(replay, value) or constant(value, f"term '{name}'")
     if replay.total is not None and not replay.total.live & replay.bit(f"term:{name}"):
         return term_not_in_total(replay, [name])
     return why_zero_term(replay, name)
