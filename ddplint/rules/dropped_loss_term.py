@@ -8,7 +8,7 @@ from ddplint.views import TermView
 
 @rule(severity="error", checks="terms", specific=80)
 def dropped_loss_term(term: TermView) -> Problem | None:
-    """A loss term has a graph, but contributes nothing to the total; or it is added to it without a gradient.
+    """A loss term contributes nothing to the total, or is added to it without a gradient.
 
     Why it matters
         The term looks alive in the log while nothing learns from it: it was left out of the sum, added as .item() or
