@@ -55,8 +55,7 @@ def _cleared(scenario: ScenarioView) -> list[Problem]:
     if not events:
         return []
     steps = sorted({event.step for _, event in events})
-    uses = [use for (_, step), use in scenario.use.uses.items() if step in steps]
-    names = scenario.names_of(i for i in range(scenario.use.count) if any(use[i] == NONZERO for use in uses))
+    names = _with_gradient(scenario, steps)
     return [Problem(
         f"the gradient is gone when the optimizer steps, in {numbered('step', steps)}",
         cause=Cause("cleared", CLEARED if events[0][1].detail else GONE, events[0][1].place, events[0][1].detail or None),
@@ -69,12 +68,17 @@ def _cleared(scenario: ScenarioView) -> list[Problem]:
 def _never_stepped(scenario: ScenarioView) -> list[Problem]:
     """In the user's own loop, gradients that no optimizer uses; it may be that more steps are accumulated than were run."""
     if not scenario.seen.custom_step or scenario.failures or scenario.events("optimizer-step", "skipped") \
-            or not any(NONZERO in use for use in scenario.use.uses.values()):
+            or not (names := _with_gradient(scenario, steps := sorted({step for _, step in scenario.use.uses}))):
         return []
-    steps = sorted({step for _, step in scenario.use.uses})
     return [Problem(
         f"no optimizer steps in {numbered('step', steps)}",
         cause=Cause("no-step", "gradients come, and no optimizer uses them"),
         remedy="call optimizer.step(); where it is called every so many steps, set run.steps so that it is reached",
-        severity="note", steps=steps, about=("optimizer:step",),
+        severity="note", parameters=names, steps=steps, about=("optimizer:step",),
     )]
+
+
+def _with_gradient(scenario: ScenarioView, steps: list[int]) -> list[str]:
+    """The parameters that got a gradient in one of these steps."""
+    uses = [use for (_, step), use in scenario.use.uses.items() if step in steps]
+    return scenario.names_of(i for i in range(scenario.use.count) if any(use[i] == NONZERO for use in uses))
