@@ -25,7 +25,7 @@ def spec_of(module: str) -> Spec:
         return {"_target_": f"{module}.{name}"} if name in defined else None
     terms = node("loss_terms") or {"ce": {"_target_": "torch.nn.functional.cross_entropy", "args": ["output", "batch.y"]}}
     return Spec(model=node("make_model") or node("Net"), forward=node("forward"), loss=Loss(terms, node("total_loss")),
-                optimizer=node("make_optimizer"), step=node("train_step"), scenarios={"typical": Scenario("typical", batch=BATCH)},
+                optimizer=node("make_optimizer"), step=node("train_step"), ddp=defined.get("DDP", {}), scenarios={"typical": Scenario("typical", batch=BATCH)},
                 lint=("typical",), run=Run(steps=len(STEPS), device="cpu"), folder=str(ROOT))
 
 

@@ -78,8 +78,9 @@ def _request(seen: ScenarioSeen, rank: RankSeen, model: Model, poisoned: int | N
     request.buffers = _diverging_buffers(seen, model)
     steps |= {max(0, seen.differences[0].step - 1), seen.differences[0].step} if request.buffers else set()     # compared before the forward writes them
     _ask_rest(request, seen, rank, model)
-    first_failing = rank.failure.step if rank.failure is not None and rank.failure.step is not None else 0
-    request.steps = sorted(steps) or [first_failing]
+    failing = rank.failure.step if rank.failure is not None and rank.failure.step is not None else 0
+    steps |= {failing} if request.firings or request.inplace else set()
+    request.steps = sorted(steps) or [failing]
     return request
 
 

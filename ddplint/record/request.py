@@ -24,7 +24,8 @@ class Request:
     inplace: bool = False
     """Whether backward failed on a tensor modified in place. Answered as ``failure:``."""
     firings: bool = False
-    """Whether DDP ended at a gradient that was ready twice. Answered by the message ``firings``: name -> count."""
+    """Whether DDP ended at a gradient that was ready twice. Answered as ``failure:``, and by the message
+    ``firings``: name -> count."""
     batches: bool = False
     """Whether this rank called the model less often than others within a step. Answered as ``batches:``."""
     update: list = field(default_factory=list)

@@ -61,7 +61,7 @@ def run(spec: Spec, request: Request, send: Send) -> bool:
         if solo.error is not None:
             send("cut", f"{type(solo.error).__name__}: {str(solo.error).partition(chr(10))[0]}")
         if request.firings and solo.firings is not None:
-            send("firings", solo.firings.several())
+            send("firings", solo.firings.twice)
     return solo.error is None
 
 
@@ -158,7 +158,8 @@ class SoloRun:
         self.wrapped = {name: id(module) for name, module in model.named_modules()}
         self.parameters = dict(model.named_parameters())
         if self.request.firings:
-            self.firings = Firings(model)
+            flags = self.program.spec.ddp
+            self.firings = Firings(model, wrapper, bool(flags.get("find_unused_parameters")) and not flags.get("static_graph"))
         self.wrapped_parameters = {id(p) for p in self.parameters.values()}
         watched = self.request.written or self.request.buffers
         self.tracer.on_write = self._note_written if watched else None
@@ -183,7 +184,7 @@ class SoloRun:
                 replay = self._replay(step)
                 traced = step in self.request.steps
                 if self.firings is not None:
-                    self.firings.begin_step()
+                    self.firings.begin_step(replay)
                 try:
                     enactment.run(replay, traced)
                 except Exception as error:  # noqa: BLE001 (the fault itself, perhaps; what was seen until then counts)
@@ -241,6 +242,8 @@ class SoloRun:
             self._ask("loss:", decide.why_loss, replay)
         if request.inplace and replay.error is not None:
             self._ask("failure:", inplace.why_inplace, replay)
+        if self.firings is not None:
+            self._ask("failure:", self.firings.why)
         for name, stray in strays.asked_for(request.strays, self.strays, self.model, self.program.outside).items():
             self._ask(f"stray:{name}", strays.why_stray, self.model, self.construction, self.wrapped, stray)
         if request.batches:

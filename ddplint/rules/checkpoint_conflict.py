@@ -62,14 +62,19 @@ def _ready_twice(scenario: ScenarioView, events: list[Event]) -> list[Problem]:
     """Parameters whose gradient is complete more than once in one backward."""
     failed = scenario.failed_as.get("ready-twice", [])
     twice = {} if scenario.static else scenario.fired_twice()
-    if not events or not (failed or twice):
+    told = scenario.cause("failure:")
+    if not events or not (failed or twice) or (told is not None and told.kind != "checkpoint"):
         return []
     names = list(dict.fromkeys([*twice, *(n for _, f in failed for n in named_parameters(f))]))
-    why = "find_unused_parameters=True does not go with reentrant checkpoints" if scenario.finds_unused and not twice \
-        else "what it holds takes part in several checkpoints, so its gradient is complete several times"
+    if told is not None:
+        why = told.text
+    elif scenario.finds_unused and not twice:
+        why = "find_unused_parameters=True does not go with reentrant checkpoints"
+    else:
+        why = "what it holds takes part in several checkpoints, so its gradient is complete several times"
     return [Problem(
         f"a reentrant checkpoint makes {count(len(names), 'parameter') if names else 'a parameter'} ready more than once",
-        cause=scenario.cause(*(f"parameter:{name}" for name in names), "failure:")
+        cause=scenario.cause(*(f"parameter:{name}" for name in names))
         or Cause("checkpoint", why, events[0].place, "checkpoint"),
         remedy="pass use_reentrant=False, or set ddp.static_graph=true",
         parameters=names,

@@ -6,6 +6,15 @@ from ddplint.rules.words import count, failure_place, listed
 from ddplint.views import ScenarioView
 from ddplint.views.failures import named_parameters
 
+GENERAL = "use_reentrant=False in checkpoints; call every part of the model inside the wrapped forward, once per backward"
+REMEDIES = {
+    "several-forwards": "run one forward over both batches, put together, before the backward, or set ddp.find_unused_parameters=false",
+    "several-backwards": "call backward() once after a wrapped forward, on the sum of the losses",
+    "hidden-output": "return a dict, a tuple, a NamedTuple or a dataclass, or set ddp.find_unused_parameters=false",
+    "read-outside": "compute this inside the wrapped forward and return it (a penalty on weights: the optimizer's weight_decay)",
+}
+"""Kind of cause -> what to do."""
+
 
 @rule(severity="error", checks="steps", specific=58)
 def parameter_ready_twice(scenario: ScenarioView) -> list[Problem]:
@@ -32,12 +41,12 @@ def parameter_ready_twice(scenario: ScenarioView) -> list[Problem]:
     names = list(dict.fromkeys([*twice, *(n for _, f in failed for n in named_parameters(f))]))
     most = max(twice.values(), default=2)
     place = failure_place(failed[0][1]) if failed else None
+    cause = scenario.cause("failure:", *(f"parameter:{name}" for name in names)) or _why(scenario, place)
     return [Problem(
         f"{count(len(names), 'gradient')} complete up to {most} times in one backward" if names
         else "a gradient is complete twice in one backward",
-        cause=scenario.cause(*(f"parameter:{name}" for name in names), "failure:")
-        or _why(scenario, place),
-        remedy="use_reentrant=False in checkpoints; call every part of the model inside the wrapped forward, once per backward",
+        cause=cause,
+        remedy=REMEDIES.get(cause.kind, GENERAL),
         parameters=names,
         ranks=sorted({rank for rank, _ in failed} or {rank.rank for rank in scenario.ranks}),
         steps=sorted({f.step for _, f in failed if f.step is not None}),
@@ -47,7 +56,7 @@ def parameter_ready_twice(scenario: ScenarioView) -> list[Problem]:
 
 
 def _why(scenario: ScenarioView, place: Place | None) -> Cause:
-    """find_unused_parameters books as unused what it does not find behind the outputs of the last forward."""
+    """Without a recorded cause: find_unused_parameters books as unused what it does not find behind the outputs of the last forward."""
     hidden = [output.name for output in scenario.outputs if output.differentiable and not output.visible]
     forwards = [event for _, event in scenario.events("forward")]
     backwards = len(scenario.events("backward"))

@@ -28,5 +28,5 @@ def run(spec: Spec, request: Request, send: Callable[[str, Any], None]) -> bool:
         solo = FakeSoloRun(FakeProgram(world, spec, request.scenario, request.rank), request)
         send("causes", solo.causes())
         if request.firings and solo.firings is not None:
-            send("firings", solo.firings.several())
+            send("firings", solo.firings.twice)
     return True
