@@ -93,8 +93,8 @@ class StepSeen:
     use: str = ""
     """A character per parameter, see NONE ... UNSEEN; empty where backward did not end."""
     synced: list[str] = field(default_factory=list)
-    """Like ``use``, for each backward that DDP was armed for, where that differs from the step's union: several
-    backwards in a step, or gradient accumulation under no_sync. DDP's laws hold for each of these by itself."""
+    """Like ``use``, for what came after each forward that armed DDP, where that differs from the step's union: several
+    forwards in a step, or gradient accumulation under no_sync. DDP's laws hold for each of these by itself."""
     fired: dict[str, int] = field(default_factory=dict)
     """Parameter -> how often it fired within one backward, where that is more than once."""
     values: dict[str, float] = field(default_factory=dict)

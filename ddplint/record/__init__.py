@@ -128,7 +128,7 @@ def _find_causes(spec: Spec, gang: Gang | Launch, evidence: Evidence) -> None:
                     seen.causes |= {subject: cause for subject, cause in body.items() if subject not in seen.causes}
                 elif kind == "firings":
                     _add_firings(seen, body)
-                elif kind == "cut" and not any(body.endswith(r.failure.message.split("\n")[0]) for r in seen.ranks if r.failure):
+                elif kind == "cut" and "failure:" not in seen.causes and not any(body.endswith(r.failure.message.split("\n")[0]) for r in seen.ranks if r.failure):
                     seen.unknown.setdefault("causes", f"the solo run raised {body}, which the real run did not")
             if (failure := transcript.failure) is not None:
                 said = f"the solo run {failure.kind} in a process of its own"

@@ -70,11 +70,15 @@ class Enactment:
                 total = program.total(terms, given)
         self._note_total(replay, total, traced)
         (total if parts == 1 else total / parts).backward()
+        replay.last_backward = self.tracer.tick()
 
     def _custom_step(self, replay: Replay, traced: bool) -> None:
         """The user's loop: outputs are what the wrapper returns, totals are what backward() is called on."""
         def backward(roots: list) -> None:
             replay.backward = here()
+            if replay.spent is not None:
+                replay.spent.backward_begins(roots)
+            replay.last_backward = self.tracer.tick()
             replay.total_reach, replay.total_graph = 0, False
             replay.frozen = {name: self.tracer.frozen.get(id(p)) for name, p in replay.parameters.items() if not p.requires_grad}
             for root in roots:

@@ -54,20 +54,27 @@ class Gradients:
         self._known = (-1, "")
         """How many of them the last answer of ``states`` was made of, and the answer."""
         self._synced: list[tuple[int, int]] = []
+        self.armed = False
+        """Whether DDP was armed since the last backward: without that, a further backward brings what the last one left out."""
         self.fired: dict[str, int] = {}
         self.begin_backward()
 
     def begin_backward(self) -> None:
         self._firings = [0] * len(self.parameters)
         self._queued, self._start = False, len(self._seen)
+        self.through = False
+        """Whether the graph is through, whatever DDP says of it then."""
 
     def _local_end(self) -> None:
+        self.through = True
         self.on_local_end()
 
     def end_backward(self, synchronised: bool) -> None:
         """Remember who fired more than once within this backward, and what it used, if DDP was armed for it."""
         if synchronised:
-            self._synced.append((self._start, len(self._seen)))
+            start = self._start if self.armed or not self._synced else self._synced.pop()[0]
+            self._synced.append((start, len(self._seen)))
+            self.armed = False
         for i, count in enumerate(self._firings):
             if count > 1:
                 self.fired[self.names[i]] = max(count, self.fired.get(self.names[i], 0))
@@ -80,7 +87,7 @@ class Gradients:
         return self._known[1]
 
     def synced(self) -> list[str]:
-        """The states in each backward that DDP was armed for, unless that is the whole step."""
+        """The states after each forward that armed DDP, unless that is the whole step."""
         if self._synced in ([], [(0, len(self._seen))]):
             return []
         return [self._states(self._seen[start:end]) for start, end in self._synced]

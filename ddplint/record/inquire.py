@@ -10,6 +10,7 @@ from ddplint.record.request import MISSING, NONFINITE, ZERO, Request
 TINY = 1e-6
 INPLACE = "modified by an inplace operation"
 TWICE = "ready only once"
+SPENT = "backward through the graph a second time"
 
 
 def requests(seen: ScenarioSeen, model: Model, called_in: dict[str, list[str]]) -> list[Request]:
@@ -79,7 +80,7 @@ def _request(seen: ScenarioSeen, rank: RankSeen, model: Model, poisoned: int | N
     steps |= {max(0, seen.differences[0].step - 1), seen.differences[0].step} if request.buffers else set()     # compared before the forward writes them
     _ask_rest(request, seen, rank, model)
     failing = rank.failure.step if rank.failure is not None and rank.failure.step is not None else 0
-    steps |= {failing} if request.firings or request.inplace else set()
+    steps |= {failing} if request.firings or request.inplace or request.spent else set()
     request.steps = sorted(steps) or [failing]
     return request
 
@@ -144,6 +145,7 @@ def _ask_rest(request: Request, seen: ScenarioSeen, rank: RankSeen, model: Model
     request.mismatched = [n for m in seen.mismatches if m.what in ("names", "shapes", "dtypes", "order") for n in m.names]
     request.firings = rank.failure is not None and TWICE in rank.failure.message
     request.inplace = rank.failure is not None and INPLACE in rank.failure.message
+    request.spent = rank.failure is not None and SPENT in rank.failure.message
 
 
 def _subjects(request: Request) -> set[tuple[str, str]]:
@@ -153,6 +155,7 @@ def _subjects(request: Request) -> set[tuple[str, str]]:
               "mismatch": request.mismatched[:1], "loss": ["loss"] if request.loss else [],
               "update": ["update"] if request.update else [], "written": request.written[:1],
               "buffers": request.buffers[:1],
+              "spent": ["spent"] if request.spent else [],
               "inplace": ["inplace"] if request.inplace else [], "batches": ["batches"] if request.batches else [], "firings": ["firings"] if request.firings else []}
     return {(kind, name) for kind, names in groups.items() for name in names}
 
@@ -175,3 +178,4 @@ def _narrow(request: Request, subjects: set[tuple[str, str]]) -> None:
     request.written = request.written if ("written", (request.written or [""])[0]) in subjects else []
     request.buffers = request.buffers if ("buffers", (request.buffers or [""])[0]) in subjects else []
     request.inplace = request.inplace and ("inplace", "inplace") in subjects
+    request.spent = request.spent and ("spent", "spent") in subjects

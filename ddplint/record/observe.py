@@ -207,6 +207,7 @@ class Observation:
         self.entered += 1
 
     def _forward_ended(self, outputs: Any) -> None:
+        self.gradients.armed |= self.watch.synchronised
         if self.program.custom_step:
             self.structure.add_outputs(outputs)
             self._send_step()           # the next collective may be the last thing that this rank does
@@ -220,9 +221,9 @@ class Observation:
             self._note_total(root)
             self.structure.close({}, root)
 
-    def _backward_ended(self) -> None:
-        self.gradients.end_backward(self.watch.synchronised)
-        if self.program.custom_step:
+    def _backward_ended(self, to_its_end: bool) -> None:
+        self.gradients.end_backward(self.watch.synchronised and (to_its_end or self.gradients.through))
+        if self.program.custom_step and to_its_end:
             self._enter("forward", self.step)
 
     def _local_end(self) -> None:

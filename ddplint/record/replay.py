@@ -57,6 +57,8 @@ class Replay:
     """Suspects whose requires_grad was off at this backward() of a loop of the user's own -> the line that switched it off."""
     backward: Site | None = None
     """The user's line that called backward(), in a loop of their own."""
+    last_backward: int = 0
+    """When the last backward() began, on the tracer's clock."""
     blown: Cause | None = None
     """Why gradients, or an update, were not finite in an earlier step, from which parameters are not finite now."""
     error: BaseException | None = None
@@ -64,6 +66,8 @@ class Replay:
     """What decisions have worked out and others can use."""
     parts: list["Replay"] = field(default_factory=list)
     """In a loop of the user's own: the step as it was at each backward()."""
+    spent: Any = None
+    """Who looks for graphs that have been freed (causes/spent.py)."""
     forward_stack: list[Site] = field(default_factory=list)
     """In a loop of the user's own: the user's frames around the first call of the wrapper, innermost first."""
 
@@ -84,6 +88,10 @@ class Replay:
 
     def bit(self, parameter: str) -> int:
         return 1 << self.tracer.suspects[parameter]
+
+    def bits_for(self, subject: str) -> int:
+        """The bit of a subject that gets one here."""
+        return 1 << self.tracer.suspects.setdefault(subject, len(self.tracer.suspects))
 
     def bits(self, subjects: Iterable[str]) -> int:
         """The bits of those subjects that have one (outputs and terms have them too, as ``output:PATH``, ``term:NAME``)."""

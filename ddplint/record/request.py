@@ -23,6 +23,8 @@ class Request:
     """Whether the total has no graph, is not a scalar or is not finite. Answered as ``loss:``."""
     inplace: bool = False
     """Whether backward failed on a tensor modified in place. Answered as ``failure:``."""
+    spent: bool = False
+    """Whether backward ran into a graph that had been freed. Answered as ``failure:``."""
     firings: bool = False
     """Whether DDP ended at a gradient that was ready twice. Answered as ``failure:``, and by the message
     ``firings``: name -> count."""

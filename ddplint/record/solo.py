@@ -17,7 +17,7 @@ from torch.testing._internal.distributed import fake_pg
 
 from ddplint.evidence import Cause
 from ddplint.record.calls import storage_of
-from ddplint.record.causes import building, decide, inplace, strays, uneven
+from ddplint.record.causes import building, decide, inplace, spent, strays, uneven
 from ddplint.record.causes.nonfinite import why_blown
 from ddplint.record.causes.updates import Updates
 from ddplint.record.construction import Construction
@@ -159,7 +159,7 @@ class SoloRun:
         self.parameters = dict(model.named_parameters())
         if self.request.firings:
             flags = self.program.spec.ddp
-            self.firings = Firings(model, wrapper, bool(flags.get("find_unused_parameters")) and not flags.get("static_graph"))
+            self.firings = Firings(model, wrapper, bool(flags.get("find_unused_parameters") and not flags.get("static_graph")))
         self.wrapped_parameters = {id(p) for p in self.parameters.values()}
         watched = self.request.written or self.request.buffers
         self.tracer.on_write = self._note_written if watched else None
@@ -208,6 +208,9 @@ class SoloRun:
                         initialised=self.initialised, wrapped=self.wrapped, blown=self.blown or (self.updates and self.updates.overshot))
         if self._asks_for_values():
             replay.slopes = Slopes(self.tracer)
+        if self.request.spent:
+            replay.spent = spent.Spent(replay, model)
+            self.tracer.watchers.append(replay.spent)
         if MISSING in kinds or self.request.outputs or self.request.uses:
             self.frames.bits_of = lambda tensor: self.tracer.value_of(tensor).data
         if MISSING in kinds or self.request.modules:
@@ -244,6 +247,8 @@ class SoloRun:
             self._ask("failure:", inplace.why_inplace, replay)
         if self.firings is not None:
             self._ask("failure:", self.firings.why)
+        if replay.spent is not None and (replay.error is not None or replay.step == request.steps[-1]):
+            self._ask("failure:", spent.why_spent, replay, self._sink(replay.step))
         for name, stray in strays.asked_for(request.strays, self.strays, self.model, self.program.outside).items():
             self._ask(f"stray:{name}", strays.why_stray, self.model, self.construction, self.wrapped, stray)
         if request.batches:
@@ -258,6 +263,13 @@ class SoloRun:
             self._ask(f"change:{name}", strays.why_changed, self.model, self.construction, self.wrapped, name)
         if replay.slopes is not None and self.blown is None:
             self.blown = why_blown(replay)
+
+    def _sink(self, step: int) -> str:
+        """The keyword under which DDP puts a node of its own behind the outputs of a forward in this step."""
+        flags = self.program.spec.ddp
+        if flags.get("static_graph"):
+            return "static_graph" if step == 0 else ""
+        return "find_unused_parameters" if flags.get("find_unused_parameters") else ""
 
     def _ask(self, subject: str, why: Callable[..., Cause | None], *args: Any, renew: bool = False) -> None:
         """Keep the first cause that is found for a subject, step by step (``renew``: the last)."""

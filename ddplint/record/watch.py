@@ -49,7 +49,8 @@ class Watch:
         self.cleared: Place | None = None
         """Where zero_grad() was called since the last backward."""
         self.on_backward: Callable[[Any], None] = lambda roots: None
-        self.on_backward_end: Callable[[], None] = lambda: None
+        self.on_backward_end: Callable[[bool], None] = lambda ended: None
+        """Called after it, with whether it came to its end."""
         self.on_forward_end: Callable[[Any], None] = lambda outputs: None
         self.on_entry: Callable[[], None] = lambda: None
         """Called when DDP enters the wrapped module: buffers are broadcast by then."""
@@ -171,12 +172,14 @@ class Watch:
             self.on_backward(tensors)
             self.cleared = None
         self.backward_depth += 1
+        ended = False
         try:
-            return original(tensors, *args, **kwargs)
+            original(tensors, *args, **kwargs)
+            ended = True
         finally:
             self.backward_depth -= 1
             if self.backward_depth == 0:
-                self.on_backward_end()
+                self.on_backward_end(ended)
 
     def _join(self, ddp: DistributedDataParallel, *args: Any, **kwargs: Any) -> None:
         self.joined = True

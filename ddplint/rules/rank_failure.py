@@ -6,14 +6,19 @@ from ddplint.rules.words import failure_place
 from ddplint.views import ScenarioView
 
 LATE = "CUDA tells it at a later call: with CUDA_LAUNCH_BLOCKING=1 before the command the line is the right one"
+ONE_BACKWARD = "call backward() once, on the sum of the losses, or, with find_unused_parameters=true, run the wrapped forward again before " \
+    "the next; retain_graph=True only hides it, for DDP averages once after a forward"
 REMEDIES = {
+    "kept-graph": "detach() what is kept beyond a backward(): the numbers stay, the graph does not",
+    "second-backward": ONE_BACKWARD,
+    "graph-used-up": f"detach() what is kept from one step to the next; else {ONE_BACKWARD}",
     "device-memory": "make the rank's batch or sequence smaller, checkpoint activations, or give each rank a GPU of its own",
     "device-assert": f"look for an index or a label that is out of range; {LATE}, and run.device=cpu says which index",
     "device-access": f"a kernel reads or writes where it may not; {LATE}, and compute-sanitizer names the kernel",
     "device-error": f"look at the GPU (nvidia-smi), its driver, and NCCL_DEBUG=INFO; {LATE}",
     "collective": "look at what the other ranks did in this step: one did not come to the collective that this one waits in",
 }
-"""Class of failure -> what to do."""
+"""Kind of the recorded cause, else class of failure -> what to do."""
 
 
 @rule(severity="error", checks="steps", specific=5)
@@ -48,13 +53,14 @@ def _problem(scenario: ScenarioView, name: str, failed: list[tuple[int, Failure]
     failure = failed[0][1]
     where = f" of {failure.module}" if failure.module else ""
     ran_out = name == "loader-ended" and len(failed) == len(scenario.ranks) and failure.step
+    recorded = scenario.cause("failure:")
     subject = f"failure:{name}" if name != "other" else f"failure:{failure.kind}:{failure.phase}:{failure.message[:80]}"
     return Problem(
         f"{{ranks}} {_ended(failure)}{_doing(failure)}{where}" + (f", step {failure.step}" if failure.step is not None else "")
         + (f": {_said(failure)}" if _said(failure) else ""),
-        cause=scenario.cause("failure:") or Cause("failure", _said(failure) or _ended(failure), failure_place(failure),
+        cause=recorded or Cause("failure", _said(failure) or _ended(failure), failure_place(failure),
                                                   module=failure.module, also=_frames(failure) + _printed(failed)),
-        remedy=REMEDIES.get(name) or _remedy(failure),
+        remedy=REMEDIES.get(recorded.kind if recorded else "") or REMEDIES.get(name) or _remedy(failure),
         severity="note" if ran_out else None,       # every rank saw as many steps as its loader has
         modules=[failure.module] if failure.module else [],
         ranks=[rank for rank, _ in failed],

@@ -2,7 +2,7 @@
 
 import re
 
-from ddplint.evidence import Failure
+from ddplint.evidence import Failure, RankSeen, StepSeen
 
 DEVICE = {
     "device-memory": ("cuda out of memory", "cuda error: out of memory"),
@@ -35,6 +35,9 @@ MESSAGES = {
                    "invalid values"),
 }
 
+OF_THE_REDUCER = ("graph-changed", "unfinished", "undefined", "collective", "collateral")
+"""What DDP raises because gradients are missing, here or on another rank: those that were not seen did not come."""
+
 
 def classify(failure: Failure) -> str:
     """A key of MESSAGES, ``hang`` for a rank that was stopped as hung, or ``other``."""
@@ -59,3 +62,19 @@ def breaks_device(failure: Failure) -> bool:
 def named_parameters(failure: Failure) -> list[str]:
     """The parameter names that DDP's message gives (with TORCH_DISTRIBUTED_DEBUG set, or ready twice)."""
     return re.findall(r"with name ([\w.]+?)(?: has|[,.]?\s|$)", failure.message)
+
+
+def stopped_within(rank: RankSeen, step: StepSeen) -> bool:
+    """Whether DDP ended this backward at a gradient that was ready twice: what it had not come to yet is not missing."""
+    failure = rank.failure
+    return failure is not None and failure.step == step.step and step.phase != "foreseen" and classify(failure) == "ready-twice"
+
+
+def more_was_due(rank: RankSeen, step: StepSeen) -> bool:
+    """Whether this step raised in a backward, or after a forward whose backward had not come, for no reason of DDP's own."""
+    failure = rank.failure
+    if failure is None or failure.kind != "raised" or failure.step != step.step or step.phase == "foreseen" \
+            or classify(failure) in OF_THE_REDUCER:
+        return False
+    last = next((event.kind for event in reversed(rank.events) if event.kind in ("forward", "backward")), "")
+    return failure.phase == "backward" or last == "forward"

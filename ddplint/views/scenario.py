@@ -5,9 +5,9 @@ import statistics
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from ddplint.evidence import Cause, Event, Failure, Model, RankSeen, ScenarioSeen, StepSeen, Use
+from ddplint.evidence import NONE, UNSEEN, Cause, Event, Failure, Model, RankSeen, ScenarioSeen, StepSeen, Use
 from ddplint.views.aspects import why_not
-from ddplint.views.failures import classify
+from ddplint.views.failures import classify, more_was_due, stopped_within
 from ddplint.views.graph import At, Graphs, LossView, OutputView, TermView
 from ddplint.views.parameter import ParameterView
 from ddplint.views.table import UseTable
@@ -60,9 +60,13 @@ class ScenarioView:
 
     @functools.cached_property
     def use(self) -> UseTable:
-        uses = {(rank.rank, step.step): step.use for rank in self.ranks for step in rank.steps
-                if step.use and not self._skipped_backward(rank, step) and not _stopped_within(rank, step)}
+        uses = {(rank.rank, step.step): self._known(step.use, rank, step) for rank in self.ranks for step in rank.steps
+                if step.use and not self._skipped_backward(rank, step) and not stopped_within(rank, step)}
         return UseTable(uses, len(self.model.parameters))
+
+    def _known(self, use: str, rank: RankSeen, step: StepSeen) -> str:
+        """In a loop of the user's own that was cut off, a backward that did not come might have reached what others did not."""
+        return use.replace(NONE, UNSEEN) if self.seen.custom_step and more_was_due(rank, step) else use
 
     def _skipped_backward(self, rank: RankSeen, step: StepSeen) -> bool:
         """Whether this rank ran no backward in a step in which another did: its parameters did not lack a gradient."""
@@ -125,8 +129,9 @@ class ScenarioView:
     def unreduced(self) -> dict[int, list[At]]:
         """Position -> (rank, step): there was a gradient, but not in every backward that DDP was armed for."""
         found: dict[int, list[At]] = {}
-        for at, step in ((at, step) for at, step in self._steps.items() if step.synced):
-            tables = [UseTable({at: use}, len(self.model.parameters)) for use in step.synced]
+        for rank, step in [(r, s) for r in self.ranks for s in r.steps if s.synced]:
+            at = rank.rank, step.step
+            tables = [UseTable({at: self._known(use, rank, step)}, len(self.model.parameters)) for use in step.synced]
             for i in {i for table in tables for i in table.unused}.intersection(self.use.used_at(*at)):
                 found.setdefault(i, []).append(at)
         return found
@@ -284,12 +289,6 @@ class ScenarioView:
     def why_unknown(self, aspect: str) -> str | None:
         """Why nothing can be said about an aspect here (see aspects.py); None where something can."""
         return self.seen.unknown.get(aspect) or why_not(self, aspect)
-
-
-def _stopped_within(rank: RankSeen, step: StepSeen) -> bool:
-    """Whether DDP ended this backward at a gradient that was ready twice: what it had not come to yet is not missing."""
-    failure = rank.failure
-    return failure is not None and failure.step == step.step and step.phase != "foreseen" and classify(failure) == "ready-twice"
 
 
 def _ordered(names: Iterable[str]) -> list[str]:
