@@ -83,7 +83,8 @@ def _problem(scenario: ScenarioView, step: int, left: list[int], others: list[in
     return Problem(
         f"{numbered('rank', left)} left the others in step {step}: {numbered('rank', others)} entered {what}, "
         f"{numbered('rank', left)} {turned}",
-        cause=scenario.cause("collective:", "ranks:") or backward_left_out(scenario) or Cause("collective-mismatch", text, entered.place, what, also=also),
+        cause=scenario.cause("collective:") or (backward_left_out(scenario) if entered.kind == "backward" else None)
+        or scenario.cause("ranks:") or backward_left_out(scenario) or Cause("collective-mismatch", text, entered.place, what, also=also),
         remedy=BROADCASTS if alone else ALWAYS,
         outputs=uneven,
         ranks=left,

@@ -1,11 +1,11 @@
-"""A step that returns before backward()."""
+"""A step that returns before backward(): the condition that lets it."""
 
 from torch import nn
 from torch.nn import functional as F
 
 ASK = {"parameters": {"head.weight": "none"}}
 KIND = "backward-left-out"
-TEXT = "backward() is not called: `return` comes first"
+TEXT = "backward() is not called: `loss < 1000000000.0` holds, and `return` comes first"
 
 
 class Net(nn.Module):
@@ -20,7 +20,7 @@ class Net(nn.Module):
 def train_step(model, batch, optimizer):
     optimizer.zero_grad()
     loss = F.cross_entropy(model(batch["x"]), batch["y"])
-    if loss < 1e9:
-        return  # here
+    if loss < 1e9:  # here
+        return
     loss.backward()
     optimizer.step()

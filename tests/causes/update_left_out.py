@@ -1,11 +1,11 @@
-"""A loop that leaves the optimizer's step out when the rank's own loss is high: the return in front of it."""
+"""A loop that leaves the optimizer's step out when the rank's own loss is high: the condition of the return in front of it."""
 
 from torch import nn
 from torch.nn import functional as F
 
 ASK = {"update": ["tests/causes/update_left_out.py", 25]}
 KIND = "update-left-out"
-TEXT = "this rank leaves the optimizer's step out: `return` comes first"
+TEXT = "this rank leaves the optimizer's step out: `loss.item() > 0.0` holds, and `return` comes first"
 
 
 class Net(nn.Module):
@@ -20,6 +20,6 @@ class Net(nn.Module):
 def train_step(model, batch, optimizer):
     loss = F.cross_entropy(model(batch["x"]), batch["y"])
     loss.backward()
-    if loss.item() > 0.0:
-        return  # here
+    if loss.item() > 0.0:  # here
+        return
     optimizer.step()

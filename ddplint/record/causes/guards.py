@@ -80,8 +80,12 @@ def _branch_ran(node: ast.AST, use: ast.AST, ran: set[int]) -> bool:
 
 
 def skip_guard(skip: ast.stmt, function: ast.AST, file: str, name: str) -> Guard:
-    """An early return is its own line; a continue, a break and a return that is an arm of its own are told by their ``if``."""
+    """A return of something is its own line; a continue, a break, a bare return and one that is an arm of its own are told by their ``if``."""
     tests = syntax.tests_around(skip, function)
+    if isinstance(skip, ast.Return) and skip.value is None and tests and isinstance(tests[0][0], ast.If):
+        node, test = tests[0]
+        holds = "holds" if any(syntax.below(skip, statement) for statement in node.body) else "does not hold"
+        return Guard(file, test, name, f"`{short(test)}` {holds}, and `return` comes first")
     if not tests or (isinstance(skip, ast.Return) and not _calls_own_part(skip)):
         return Guard(file, skip, name, f"`{short(skip)}` comes first")
     return Guard(file, tests[0][1], name, f"`{short(tests[0][1])}` skips it")
