@@ -45,6 +45,7 @@ class Sample:
             self._calls[name] = self._calls.get(name, 0) + 1
 
     def add_outputs(self, outputs: Any) -> None:
+        self._gradients.armed |= self.ddp.require_backward_grad_sync
         self._structure.add_outputs(outputs)
 
     def add_terms(self, terms: Mapping[str, Any]) -> None:

@@ -207,7 +207,7 @@ class Observation:
         self.entered += 1
 
     def _forward_ended(self, outputs: Any) -> None:
-        self.gradients.armed |= self.watch.synchronised
+        self.gradients.armed |= self.watch.synchronised and torch.is_grad_enabled()
         if self.program.custom_step:
             self.structure.add_outputs(outputs)
             self._send_step()           # the next collective may be the last thing that this rank does
