@@ -40,7 +40,8 @@ def reads_gradients(model, batch, optimizer):
 @pytest.mark.parametrize(("step", "ddp", "said"), [
     ("apart", "{}", []),
     ("apart", "{find_unused_parameters: true}", ["[rank-failure]", "under find_unused_parameters=True all outputs of one wrapped forward hang on",
-                                                 "loops.py:15: error [rank-failure]", "call backward() once"]),
+                                                 "loops.py:15: error [rank-failure]", "call backward() once",
+                                                 "static_graph=false: backward() runs again after one forward"]),
     ("apart", "{static_graph: true}", ["[rank-failure]", "under static_graph=True all outputs of one wrapped forward hang on"]),
     ("twice", "{}", ["[rank-failure]", "an earlier backward() has freed the graph of this loss", "loops.py:22: error [rank-failure]"]),
     ("raises_between", "{find_unused_parameters: true}", ["[rank-failure]", "the second half"]),

@@ -76,5 +76,5 @@ def more_was_due(rank: RankSeen, step: StepSeen) -> bool:
     if failure is None or failure.kind != "raised" or failure.step != step.step or step.phase == "foreseen" \
             or classify(failure) in OF_THE_REDUCER:
         return False
-    last = next((event.kind for event in reversed(rank.events) if event.kind in ("forward", "backward")), "")
+    last = next((e.kind for e in reversed(rank.events) if e.kind in ("forward", "backward") and e.detail != "no-grad"), "")
     return failure.phase == "backward" or last == "forward"
