@@ -54,6 +54,7 @@ def _problem(scenario: ScenarioView, name: str, failed: list[tuple[int, Failure]
     where = f" of {failure.module}" if failure.module else ""
     ran_out = name == "loader-ended" and len(failed) == len(scenario.ranks) and failure.step
     recorded = scenario.cause("failure:")
+    recorded = None if recorded and recorded.kind == "unknown" else recorded
     subject = f"failure:{name}" if name != "other" else f"failure:{failure.kind}:{failure.phase}:{failure.message[:80]}"
     return Problem(
         f"{{ranks}} {_ended(failure)}{_doing(failure)}{where}" + (f", step {failure.step}" if failure.step is not None else "")

@@ -91,7 +91,7 @@ def _second_backward(scenario: ScenarioView, step: int) -> Cause | None:
     for _, event in scenario.events("forward", "backward", rank=scenario.ranks[0].rank, step=step):
         if event.kind == "backward" and not armed:
             return Cause("several-backwards", "a second backward after one forward is not reduced", event.place, "backward")
-        armed = event.kind == "forward"
+        armed = event.kind == "forward" and (armed or event.detail != "no-grad")
     return None
 
 

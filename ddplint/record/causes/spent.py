@@ -60,9 +60,9 @@ class Spent:
         return False
 
     def _name_of(self, tensor: torch.Tensor) -> str:
-        """The attribute of the model that holds it."""
+        """The attribute or buffer of the model that holds it."""
         for prefix, module in self.model.named_modules():
-            for name, value in vars(module).items():
+            for name, value in (vars(module) | module._buffers).items():
                 if any(item is tensor for item in (value if isinstance(value, tuple | list) else [value])):
                     return f"'{prefix}.{name}'" if prefix else f"'{name}'"
         return "what is read here"
