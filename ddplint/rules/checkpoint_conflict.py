@@ -1,4 +1,4 @@
-"""A reentrant checkpoint that does not go with DDP."""
+"""An activation checkpoint that does not go with DDP, or with itself."""
 
 from ddplint.evidence import Cause, Event
 from ddplint.rules.base import Problem, rule
@@ -11,13 +11,13 @@ NOTHING_RECORDED = "None of the inputs have requires_grad=True"
 
 @rule(severity="error", checks="checkpoints", specific=78)
 def checkpoint_conflict(scenario: ScenarioView) -> list[Problem]:
-    """A reentrant activation checkpoint is combined with what DDP cannot do.
+    """A reentrant activation checkpoint is combined with what DDP cannot do, or one recomputes something else.
 
     Why it matters
         use_reentrant=True runs a second backward inside the first. Where no input of the checkpoint needs a gradient,
         nothing inside is recorded and its parameters do not train. Where a layer stands in two checkpoints, its
         gradient is complete twice: DDP raises "mark a variable ready only once", or averages only the first part. With
-        find_unused_parameters=True it always raises.
+        find_unused_parameters=True it always raises. What a checkpoint runs again in backward must be what it ran in forward.
 
     Bad
         hidden = checkpoint(layer, embeddings, use_reentrant=True)           # the embeddings are frozen
@@ -30,7 +30,7 @@ def checkpoint_conflict(scenario: ScenarioView) -> list[Problem]:
         find_unused_parameters; or static_graph=True.
     """
     events = [e for _, e in scenario.events("checkpoint") if e.detail == "reentrant"]
-    return [*_unrecorded(scenario, events), *_ready_twice(scenario, events)]
+    return [*_unrecorded(scenario, events), *_ready_twice(scenario, events), *_recomputed(scenario)]
 
 
 def _unrecorded(scenario: ScenarioView, events: list[Event]) -> list[Problem]:
@@ -82,4 +82,23 @@ def _ready_twice(scenario: ScenarioView, events: list[Event]) -> list[Problem]:
         steps=sorted({f.step for _, f in failed if f.step is not None}),
         about=("ready-twice", *(f"parameter:{name}" for name in names)),
         covers=("failure:ready-twice", "desync"),
+    )]
+
+
+def _recomputed(scenario: ScenarioView) -> list[Problem]:
+    """Torch's own complaint that the recomputation in backward saved other tensors than the forward."""
+    failed = scenario.failed_as.get("recomputed", [])
+    if not failed:
+        return []
+    places = list(dict.fromkeys((e.place.file, e.place.line) for _, e in scenario.events("checkpoint") if e.place))
+    first = next((e.place for _, e in scenario.events("checkpoint") if e.place), None)
+    also = [f"or the checkpoint at {file}:{line}" for file, line in places[1:4]]
+    return [Problem(
+        "what a checkpoint runs again in backward is not what it ran in forward, in {steps} on {ranks}",
+        cause=Cause("recomputed", "the part that is checkpointed here takes another way when it is run again", first, "checkpoint", also=also),
+        remedy="let nothing in it depend on what a call changes: a counter, a cache, a random draw outside of torch, the training mode",
+        ranks=sorted({rank for rank, _ in failed}),
+        steps=sorted({f.step for _, f in failed if f.step is not None}),
+        about=("recomputed",),
+        covers=("failure:recomputed", "failure:hang", "failure:collateral", "failure:collective", "sequence"),
     )]

@@ -5,6 +5,9 @@ from ddplint.rules.base import Problem, rule
 from ddplint.rules.words import count, unfinished
 from ddplint.views import TermView
 
+BEHIND_A_CUT = 70
+"""Less specific than severed-graph, which tells the line where it costs parameters their gradient."""
+
 
 @rule(severity="error", checks="terms", specific=80)
 def dropped_loss_term(term: TermView) -> Problem | None:
@@ -64,6 +67,8 @@ def _without_gradient(term: TermView) -> Problem | None:
         remedy=f"compute '{term.name}' from what has a gradient (probabilities in place of counts and indices, no detach()), or leave it out of the total",
         ranks=term.ranks,
         steps=term.steps,
+        about=(f"line:{place.file}:{place.line}",) if (place := term.cause.place) else (),
+        specific=BEHIND_A_CUT,
     )
 
 

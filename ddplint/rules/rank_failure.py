@@ -11,6 +11,7 @@ ONE_BACKWARD = "call backward() once, on the sum of the losses, or, with find_un
 REMEDIES = {
     "kept-graph": "detach() what is kept beyond a backward(): the numbers stay, the graph does not",
     "second-backward": ONE_BACKWARD,
+    "modified-inplace": "write into a copy (x = x * y in place of x *= y), or let the operation save a clone()",
     "graph-used-up": f"detach() what is kept from one step to the next; else {ONE_BACKWARD}",
     "device-memory": "make the rank's batch or sequence smaller, checkpoint activations, or give each rank a GPU of its own",
     "device-assert": f"look for an index or a label that is out of range; {LATE}, and run.device=cpu says which index",

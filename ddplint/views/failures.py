@@ -20,6 +20,8 @@ MESSAGES = {
     "unfinished": ("expected to have finished reduction",),
     "undefined": ("encountered gradient which is undefined",),
     "graph-used-up": ("backward through the graph a second time",),
+    "recomputed": ("a different number of tensors was saved during the original forward", "have different metadata than during the forward",
+                   "trying to save more tensors during recomputation"),
     "inplace": ("modified by an inplace operation",),
     "uninitialized": ("uninitialized parameters",),
     "one-value": ("expected more than 1 value per channel",),

@@ -63,7 +63,8 @@ def explain_unread(replay: Replay, parameter: str) -> Cause:
     """For a parameter that no operation read although its module was called."""
     module = parameter.rpartition(".")[0]
     guard = _absence(replay, parameter, None)
-    text = f"'{module}' is called, but nothing reads the parameter" if module else "nothing reads the parameter"
+    calls = f"'{module}' is called" if module in replay.called else f"a part of '{module}' is called past it"
+    text = f"{calls}, but nothing reads the parameter" if module else "nothing reads the parameter"
     if guard is None:
         return Cause("not-used-by-module", text, _used(replay, parameter) or _created(replay, parameter), module=module)
     return Cause("not-used-by-module", f"{text}: {guard.text}", guard.place, module=module)
