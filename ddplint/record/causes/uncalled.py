@@ -63,11 +63,24 @@ def explain_unread(replay: Replay, parameter: str) -> Cause:
     """For a parameter that no operation read although its module was called."""
     module = parameter.rpartition(".")[0]
     guard = _absence(replay, parameter, None)
-    calls = f"'{module}' is called" if module in replay.called else f"a part of '{module}' is called past it"
-    text = f"{calls}, but nothing reads the parameter" if module else "nothing reads the parameter"
+    text = f"'{module}' is called, but nothing reads the parameter" if module and module in replay.called else "nothing reads the parameter"
+    if guard is None and (part := _part_in_use(replay, module)) is not None:
+        name, place = part
+        return Cause("not-used-by-module", f"'{module}' is not called: '{name}' inside it is used directly", place, module=module)
     if guard is None:
         return Cause("not-used-by-module", text, _used(replay, parameter) or _created(replay, parameter), module=module)
     return Cause("not-used-by-module", f"{text}: {guard.text}", guard.place, module=module)
+
+
+def _part_in_use(replay: Replay, module: str) -> tuple[str, Place] | None:
+    """A part of a module that itself was not called, and the line that uses the part: the rest of the module is gone past."""
+    if not module or module in replay.called:
+        return None
+    for name, op in replay.tracer.read_by.items():
+        part = name.rpartition(".")[0]
+        if part.startswith(f"{module}.") and (place := place_of(op.site)) is not None:
+            return part, place
+    return None
 
 
 def _elsewhere(replay: Replay, name: str) -> str:
