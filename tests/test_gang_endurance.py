@@ -34,7 +34,7 @@ def kill_at_random(seed: int) -> None:
         victim, other = transcripts[killer.victim], transcripts[1 - killer.victim]
         if victim.failure is not None:
             assert (victim.failure.kind, victim.failure.type, victim.failure.collateral) == ("killed", "SIGKILL", False)
-            assert victim.failure.phase in ("idle", "forward", "backward")
+            assert victim.failure.phase in ("idle", "forward", "backward", "done")
         assert other.failure is None or other.failure.collateral
         assert (killer.left >= 0 or victim.failure is not None) or ("phase", ("done", 3)) in victim.messages
         assert [t.failure for t in killer.gang.run("jobs:healthy")] == [None, None]

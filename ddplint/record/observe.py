@@ -214,6 +214,7 @@ class Observation:
 
     def _backward_begins(self, roots: Any) -> None:
         self.gradients.begin_backward()
+        self.gradients.armed |= self.program.lightning is not None      # manual_backward() prepares DDP each time
         if not self.program.custom_step:
             return
         self._enter("backward", self.step)
