@@ -69,20 +69,18 @@ def is_user_file(path: str) -> bool:
         return False
     if any(path.startswith(root) for root in _adopted):
         return True
-    if _written_by_a_library(path):
+    inside = bool(_folder) and path.startswith(_folder)
+    if any(folder in (path[len(_folder) - 1:] if inside else path) for folder in _LIBRARY_FOLDERS):
         return False
-    if _folder and path.startswith(_folder):
-        path = path[len(_folder) - 1:]
-        return not any(folder in path for folder in _LIBRARY_FOLDERS)
-    if any(folder in path for folder in _LIBRARY_FOLDERS):
-        return False
-    return not path.startswith(_STANDARD)
+    return (inside or not path.startswith(_STANDARD)) and path not in _written_by_libraries(len(sys.modules))
 
 
-def _written_by_a_library(path: str) -> bool:
-    """Whether an installed library wrote this file while it ran: it is the source of a module of the library's."""
-    return any(getattr(module, "__file__", None) == path and _package_root(name.partition(".")[0]) is not None
-               for name, module in list(sys.modules.items()) if "." in name)
+@functools.lru_cache(1)
+def _written_by_libraries(modules: int) -> frozenset[str]:
+    """Files outside of any library that are the source of a library's modules: it wrote them while it ran (torch_geometric does)."""
+    files = {getattr(module, "__file__", None): name for name, module in list(sys.modules.items()) if "." in name}
+    return frozenset(file for file, name in files.items() if file and not any(folder in file for folder in _LIBRARY_FOLDERS)
+                     and _package_root(name.partition(".")[0]) is not None)
 
 
 @functools.cache
