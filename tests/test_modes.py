@@ -56,9 +56,10 @@ def test_a_step_keeps_the_mode_that_the_one_before_has_left_until_the_scenario_c
     found.model.eval()
     found.prepare(2)
     assert modes(found) == NONE
-    found.prepare(1)
     found.model.train()
-    assert modes(found) == ALL
+    found.prepare(1)
+    assert modes(found) == NONE
+    found.model.train()
     found.prepare(3)
     assert modes(found) == ALL
 

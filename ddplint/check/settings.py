@@ -5,7 +5,7 @@ from typing import Any
 
 from ddplint.report import Setting
 from ddplint.rules.words import count
-from ddplint.views import RunView, ScenarioView, backward_left_out
+from ddplint.views import RunView, ScenarioView, backward_left_out, backwards_again
 
 BYTES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2, "complex64": 8, "complex128": 16}
 
@@ -62,24 +62,13 @@ def _static_graph(run: RunView, seen: list[ScenarioView]) -> Setting:
     ignored = next((output.name for s in seen for output in s.outputs if not output.in_total and output.stranded), None)
     if ignored:
         return Setting(False, f"output '{ignored}' is returned and ignored: static_graph fails at what hangs on it")
-    if any(_goes_back_again(s) for s in seen):
+    if any(True for s in seen for _ in backwards_again(s)):
         return Setting(False, "backward() runs again after one forward: under static_graph the first one frees all that lies behind its outputs")
     reentrant = any(event.kind == "checkpoint" and event.detail == "reentrant" for s in seen for _, event in s.events("checkpoint"))
     if reentrant:
         return Setting(True, "reentrant checkpoints are used and the set of gradients never changes "
                        f"(use_reentrant=False needs no flag); {_draws(seen)}")
     return Setting(False, f"true would do, too: the set of gradients never changed in {_draws(seen)}; nothing here needs it")
-
-
-def _goes_back_again(scenario: ScenarioView) -> bool:
-    """Whether two backwards of a step have no forward between them."""
-    last: dict[tuple[int, int], str] = {}
-    for rank, event in scenario.events("forward", "backward"):
-        if event.kind == last.get((rank, event.step)) == "backward":
-            return True
-        if event.detail != "no-grad":
-            last[rank, event.step] = event.kind
-    return False
 
 
 def _bucket_view(seen: list[ScenarioView]) -> Setting | None:

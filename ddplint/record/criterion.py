@@ -8,10 +8,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from ddplint.record.hidden import hidden, inside
+from ddplint.record.hidden import CONTAINERS, hidden, inside
 from ddplint.record.source import is_own_file
-
-CONTAINERS = (list, tuple, dict)
 
 
 def criterion_parameters(calls: list[Callable], model: nn.Module) -> dict[int, str]:

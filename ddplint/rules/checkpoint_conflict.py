@@ -90,12 +90,11 @@ def _recomputed(scenario: ScenarioView) -> list[Problem]:
     failed = scenario.failed_as.get("recomputed", [])
     if not failed:
         return []
-    places = list(dict.fromkeys((e.place.file, e.place.line) for _, e in scenario.events("checkpoint") if e.place))
-    first = next((e.place for _, e in scenario.events("checkpoint") if e.place), None)
-    also = [f"or the checkpoint at {file}:{line}" for file, line in places[1:4]]
+    places = list({(e.place.file, e.place.line): e.place for _, e in scenario.events("checkpoint") if e.place}.values())
+    also = [f"or the checkpoint at {place.file}:{place.line}" for place in places[1:4]]
     return [Problem(
         "what a checkpoint runs again in backward is not what it ran in forward, in {steps} on {ranks}",
-        cause=Cause("recomputed", "the part that is checkpointed here takes another way when it is run again", first, "checkpoint", also=also),
+        cause=Cause("recomputed", "the part that is checkpointed here takes another way when it is run again", places[0] if places else None, "checkpoint", also=also),
         remedy="let nothing in it depend on what a call changes: a counter, a cache, a random draw outside of torch, the training mode",
         ranks=sorted({rank for rank, _ in failed}),
         steps=sorted({f.step for _, f in failed if f.step is not None}),

@@ -3,7 +3,7 @@
 from ddplint.evidence import Cause, Difference
 from ddplint.rules.base import Problem, rule
 from ddplint.rules.words import count
-from ddplint.views import ScenarioView
+from ddplint.views import ScenarioView, backwards_again
 
 WEIGHT = {"gradients": 0, "parameters": 1, "buffers": 2}
 REMEDIES = {
@@ -87,12 +87,8 @@ def _unsynchronised(scenario: ScenarioView, step: int) -> Cause | None:
 
 def _second_backward(scenario: ScenarioView, step: int) -> Cause | None:
     """A backward that no wrapped forward went before: DDP has reduced already and is not armed again."""
-    armed = True
-    for _, event in scenario.events("forward", "backward", rank=scenario.ranks[0].rank, step=step):
-        if event.kind == "backward" and not armed:
-            return Cause("several-backwards", "a second backward after one forward is not reduced", event.place, "backward")
-        armed = event.kind == "forward" and (armed or event.detail != "no-grad")
-    return None
+    event = next(backwards_again(scenario, rank=scenario.ranks[0].rank, step=step), None)
+    return Cause("several-backwards", "a second backward after one forward is not reduced", event.place, "backward") if event else None
 
 
 def _fewer_updates(scenario: ScenarioView, step: int) -> Cause | None:

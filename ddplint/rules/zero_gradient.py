@@ -36,11 +36,13 @@ def zero_gradient(parameter: ParameterView, *, steps: int = 3, relative: float =
     if not parameter.trainable or not parameter.numel or len(seen) < steps or parameter.nonfinite_at or not _is_zero(parameter, relative):
         return None
     exact, cause = parameter.always_zero, parameter.cause
-    if not exact and (cause.kind == "scaled-down" if cause is not None else not parameter.scenario.run.causes_sought):
-        return None         # small, but no noise: a factor on the way is (LayerScale begins with 1e-6); or it may be
+    if not exact and cause is not None and cause.kind == "scaled-down":
+        return None         # small, but no noise: a factor on the way is (LayerScale begins with 1e-6)
+    unsure = not exact and cause is None and not parameter.scenario.run.causes_sought       # run.causes=false: it may be scaled down
     small = "" if exact else f" ({parameter.relative_size:.0e} of the median)"
     return Problem(
-        f"the gradient is {'zero' if exact else 'rounding noise'} at every one of {len(seen)} steps",
+        f"the gradient is {'zero' if exact else 'tiny' if unsure else 'rounding noise'} at every one of {len(seen)} steps",
+        severity="note" if unsure else None,
         cause=cause or Cause("unknown", "its gradient is zero wherever it was measured" if exact
                                        else f"its largest gradient is far below all others{small}"),
         remedy=f"look at {numbered('step', seen)}: a weight of 0, zero-initialised factors, or a constant; "

@@ -6,12 +6,13 @@ Views are made on demand: evidence of 200 scenarios x 5,000 parameters gives a v
 """
 
 from ddplint.views.aspects import Absent
+from ddplint.views.backwards import backward_left_out, backwards_again
 from ddplint.views.graph import LossStep, LossView, OutputView, TermView
 from ddplint.views.parameter import ParameterView
-from ddplint.views.run import ArmView, ModuleView, RunView, backward_left_out
+from ddplint.views.run import ArmView, ModuleView, RunView
 from ddplint.views.scenario import ScenarioView
 
 VIEWS = (ParameterView, OutputView, TermView, LossView, ScenarioView, ModuleView, ArmView, RunView)
 
 __all__ = ["VIEWS", "Absent", "ArmView", "LossStep", "LossView", "ModuleView", "OutputView", "ParameterView", "RunView",
-           "ScenarioView", "TermView", "backward_left_out"]
+           "ScenarioView", "TermView", "backward_left_out", "backwards_again"]

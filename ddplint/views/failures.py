@@ -34,7 +34,7 @@ MESSAGES = {
                    "received data size doesn't match", "timed out", "timeout", "collectives mismatch"),
     "collateral": ("connection closed by peer", "connection reset by peer", "broken pipe", "socket closed"),
     "not-finite": ("non-finite", "nonfinite", "contains nan", "contains either `inf`", "is nan", "float nan", "float infinity",
-                   "invalid values"),
+                   "found invalid values"),
 }
 
 OF_THE_REDUCER = ("graph-changed", "unfinished", "undefined", "collective", "collateral")

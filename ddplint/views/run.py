@@ -5,8 +5,9 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from ddplint.evidence import Branch, Cause, Evidence, Module, Place
+from ddplint.evidence import Branch, Evidence, Module, Place
 from ddplint.views.aspects import Absent
+from ddplint.views.backwards import backward_left_out
 from ddplint.views.scenario import ScenarioView
 from ddplint.views.table import GRADIENT, over_scenarios
 
@@ -238,8 +239,3 @@ def _ancestry(name: str) -> list[str]:
         found.append(name)
         name = name.rpartition(".")[0]
     return found
-
-
-def backward_left_out(scenario: ScenarioView) -> Cause | None:
-    """Where a rank leaves its backward out, if that line was found: what it lacks then says nothing about use."""
-    return next((cause for cause in scenario.seen.causes.values() if cause.kind == "backward-left-out"), None)
